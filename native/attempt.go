@@ -1,0 +1,41 @@
+package native
+
+import (
+	"time"
+
+	"github.com/tidelock-lua/tidelock/native/vm"
+)
+
+// Outcome is what is known about one request to a store once the attempt is
+// over.
+type Outcome int
+
+const (
+	// Unknown: the request may have reached the store, and no answer that
+	// decides came back. A write may or may not have been applied, and may
+	// still land.
+	Unknown Outcome = iota
+	// Applied: the store did what it was asked to.
+	Applied
+	// Refused: the condition of the request did not hold. Nothing was changed.
+	Refused
+	// NotApplied: the store did not act, because the request never left
+	// (refused connection, name not found) or was turned down (throttled,
+	// malformed, denied). Err says why.
+	NotApplied
+)
+
+// Attempt describes one request to a store: exactly one, never repeated below
+// the interface that returns it.
+type Attempt struct {
+	Outcome Outcome
+	// Err is the cause when Outcome is Unknown or NotApplied, else nil. It is
+	// an *Error wherever the cause is known.
+	Err error
+	// Sent and Received are the readings of the process's hands right before
+	// the request went out and right after its answer was complete.
+	Sent, Received vm.Reading
+	// Date is the store's own clock in the answer, cut down to whole seconds;
+	// zero when the answer had none, and always with embedded engines.
+	Date time.Time
+}

@@ -1,0 +1,210 @@
+package native
+
+import (
+	"fmt"
+	"math"
+	"sort"
+	"unicode/utf8"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/tidelock-lua/tidelock/native/vm"
+)
+
+// ValueError says that a Lua value can't be data, and where.
+type ValueError struct {
+	// Path leads to the offending value: "value.items[3].cb".
+	Path string
+	// Reason says what is wrong with it: "function".
+	Reason string
+}
+
+func (e *ValueError) Error() string { return e.Path + ": " + e.Reason }
+
+// FromLua turns a Lua value into a tree of this package's value types; nil
+// stays nil. root names the value in errors. At most depth containers may lie
+// in each other; a table that contains itself exceeds any depth. Refused with
+// a *ValueError are functions, threads, userdata but null, tables that are
+// neither lists nor maps, NaN and infinities.
+func FromLua(run *vm.Run, v lua.LValue, root string, depth int) (any, error) {
+	d := decoder{run: run, depth: depth, root: root}
+	return d.value(v)
+}
+
+type decoder struct {
+	run   *vm.Run
+	depth int
+	root  string
+	path  []step
+}
+
+// step leads from a container to one of its values: by a map's key, or, if
+// index isn't 0, by a list's index.
+type step struct {
+	key   string
+	index int
+}
+
+func (d *decoder) fail(format string, args ...any) error {
+	path := d.root
+	for _, s := range d.path {
+		path += s.String()
+	}
+	return &ValueError{Path: path, Reason: fmt.Sprintf(format, args...)}
+}
+
+func (s step) String() string {
+	switch {
+	case s.index > 0:
+		return fmt.Sprintf("[%d]", s.index)
+	case len(s.key) <= 64 && identifier(s.key):
+		return "." + s.key
+	}
+	return fmt.Sprintf("[%.64q]", s.key)
+}
+
+func (d *decoder) value(v lua.LValue) (any, error) {
+	d.run.Step(1)
+	switch v := v.(type) {
+	case *lua.LNilType:
+		return nil, nil
+	case lua.LBool:
+		return bool(v), nil
+	case lua.LString:
+		return string(v), nil
+	case lua.LNumber:
+		if f := float64(v); math.IsNaN(f) {
+			return nil, d.fail("NaN is not a value")
+		} else if math.IsInf(f, 0) {
+			return nil, d.fail("an infinity is not a value")
+		}
+		return float64(v), nil
+	case *lua.LTable:
+		return d.table(v)
+	}
+	if v == luaNull {
+		return Null{}, nil
+	}
+	return nil, d.fail("%s", v.Type())
+}
+
+// table decides what t is by counting its keys: neither its length nor the
+// way it was built says whether it has holes.
+func (d *decoder) table(t *lua.LTable) (any, error) {
+	vm.Fill(t)
+	if len(d.path) >= d.depth {
+		return nil, d.fail("more than %d tables deep, or a table that contains itself", d.depth)
+	}
+	names, numbers, largest := 0, 0, 0
+	var err error
+	t.ForEach(func(key, _ lua.LValue) {
+		d.run.Step(1)
+		switch k := key.(type) {
+		case lua.LString:
+			names++
+			if k == "" || !utf8.ValidString(string(k)) {
+				err = d.fail("a key that is empty or not UTF-8")
+			}
+		case lua.LNumber:
+			numbers++
+			if i := int(k); k == lua.LNumber(i) && i >= 1 && k <= math.MaxInt32 {
+				largest = max(largest, i)
+			} else {
+				err = d.fail("key %s of a list", number(float64(k)))
+			}
+		default:
+			err = d.fail("a %s as key", key.Type())
+		}
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case numbers > 0 && names > 0:
+		return nil, d.fail("both numbers and strings as keys")
+	case numbers != largest:
+		return nil, d.fail("a list with holes: %d of %d elements", numbers, largest)
+	case numbers > 0:
+		return d.list(t, numbers)
+	case IsList(t) && names > 0:
+		return nil, d.fail("a list with strings as keys")
+	case IsList(t):
+		return List{}, nil
+	}
+	return d.stringMap(t, names)
+}
+
+func (d *decoder) list(t *lua.LTable, n int) (any, error) {
+	list := make(List, n)
+	for i := range list {
+		v, err := d.at(step{index: i + 1}, t.RawGetInt(i+1))
+		if err != nil {
+			return nil, err
+		}
+		list[i] = v
+	}
+	return list, nil
+}
+
+func (d *decoder) stringMap(t *lua.LTable, n int) (any, error) {
+	keys := make([]string, 0, n)
+	t.ForEach(func(key, _ lua.LValue) { keys = append(keys, string(key.(lua.LString))) })
+	sort.Strings(keys) // so that the first error doesn't depend on chance
+	m := make(Map, n)
+	for _, k := range keys {
+		v, err := d.at(step{key: k}, t.RawGetString(k))
+		if err != nil {
+			return nil, err
+		}
+		m[k] = v
+	}
+	return m, nil
+}
+
+func (d *decoder) at(s step, v lua.LValue) (any, error) {
+	d.path = append(d.path, s)
+	out, err := d.value(v)
+	d.path = d.path[:len(d.path)-1]
+	return out, err
+}
+
+// identifier says whether s can stand behind a dot.
+func identifier(s string) bool {
+	for i, c := range []byte(s) {
+		letter := c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// ToLua turns a tree of this package's value types into a Lua value. Lists
+// are marked, so that they stay lists when they are empty.
+func ToLua(run *vm.Run, v any) lua.LValue {
+	run.Step(1)
+	switch v := v.(type) {
+	case nil:
+		return lua.LNil
+	case Null:
+		return luaNull
+	case bool:
+		return lua.LBool(v)
+	case float64:
+		return lua.LNumber(v)
+	case string:
+		return lua.LString(v)
+	case List:
+		t := MarkList(run.Thread().CreateTable(len(v), 0))
+		for i, e := range v {
+			t.RawSetInt(i+1, ToLua(run, e))
+		}
+		return t
+	case Map:
+		t := run.Thread().CreateTable(0, len(v))
+		for k, e := range v {
+			t.RawSetString(k, ToLua(run, e))
+		}
+		return t
+	}
+	panic(fmt.Sprintf("native: %T is no value type", v))
+}

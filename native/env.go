@@ -1,0 +1,71 @@
+package native
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/tenant"
+)
+
+// Env is what a run is to native modules: whose it is, and what it may use.
+type Env struct {
+	Tenant tenant.ID
+	// Script is the name under which the run's script was started.
+	Script string
+	// RunID is unique to the run.
+	RunID string
+	// HostKind is how the run was started: "cli", "lambda" or "task".
+	HostKind string
+	// HostName is the name of the machine.
+	HostName string
+	// Log takes what the run logs.
+	Log Logger
+	// DataOps counts requests to the table of native.db against the limit
+	// max_data_ops.
+	DataOps *Account
+	// LogBytes counts what the run logs against the limit log_bytes.
+	LogBytes *Account
+}
+
+// Logger takes one record of a run's log. Its level is "debug", "info",
+// "warn" or "error"; fields are of the types of this package's values.
+type Logger interface {
+	Log(ctx context.Context, level, message string, fields Map)
+}
+
+// EnvOf returns the environment of a run.
+func EnvOf(run *vm.Run) *Env { return run.Host().(*Env) }
+
+// State returns what the run keeps under key, made by the first call. Modules
+// use it for state of one run; the key is a value of an unexported type.
+func State[T any](run *vm.Run, key any, make func() T) T {
+	if v, ok := run.Value(key).(T); ok {
+		return v
+	}
+	v := make()
+	run.SetValue(key, v)
+	return v
+}
+
+// Account counts what a run uses up of a limit.
+type Account struct {
+	// Name is the limit's name in the configuration.
+	Name string
+	// Limit is how much may be used.
+	Limit int64
+	used  atomic.Int64
+}
+
+// Spend takes n from the account, or nothing and returns false if less than n
+// is left.
+func (a *Account) Spend(n int64) bool {
+	if a.used.Add(n) > a.Limit {
+		a.used.Add(-n)
+		return false
+	}
+	return true
+}
+
+// Used is how much has been spent.
+func (a *Account) Used() int64 { return a.used.Load() }

@@ -1,0 +1,86 @@
+package native
+
+import (
+	"maps"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/tidelock-lua/tidelock/native/vm"
+)
+
+// Module is one table under the global native. State that the module keeps
+// for the whole process lives in what its functions are methods of.
+type Module struct {
+	// Name is the field of native under which the module is found.
+	Name string
+	// Funcs is the module's table of contents.
+	Funcs []Func
+	// Values are fields that are no functions. They are shared by all runs, so
+	// nothing in them can be changed by a script.
+	Values map[string]lua.LValue
+}
+
+// Func is one function of a module.
+type Func struct {
+	Name string
+	// Do acts on one call. It pushes its results by [Call.Return]; the error
+	// that it returns is raised.
+	Do func(*Call) error
+}
+
+// Set is the native modules of a process, ready to be opened by any number of
+// runs.
+type Set struct{ native *vm.Lazy }
+
+// NewSet prepares modules. Their names must differ.
+func NewSet(modules ...Module) *Set {
+	tables := make(map[string]*vm.Lazy, len(modules))
+	for _, m := range modules {
+		tables[m.Name] = m.lazy()
+	}
+	return &Set{vm.NewLazy(func(t *lua.LTable) {
+		for name, z := range tables {
+			t.RawSetString(name, z.Table())
+		}
+	})}
+}
+
+// Open returns a new table native. Modules open when a script first touches
+// them.
+func (s *Set) Open() *lua.LTable { return s.native.Table() }
+
+// lazy prepares the module's table. Its functions are made once for all runs.
+func (m Module) lazy() *vm.Lazy {
+	fields := make(map[string]lua.LValue, len(m.Funcs)+len(m.Values))
+	for _, f := range m.Funcs {
+		fields[f.Name] = f.Function()
+	}
+	maps.Copy(fields, m.Values)
+	return vm.NewLazy(func(t *lua.LTable) {
+		for name, v := range fields {
+			t.RawSetString(name, v)
+		}
+	})
+}
+
+// Function makes the Lua function: gate, call, and what follows from how it
+// ended. Methods of handles, which no module's table holds, are made by it
+// too. Make it once and share it.
+func (f Func) Function() *lua.LFunction {
+	return vm.NewFunction(func(L *lua.LState) int {
+		run := vm.Of(L)
+		run.Gate()
+		c := &Call{L: L, Run: run, Env: EnvOf(run), name: f.Name}
+		defer c.end()
+		err := f.Do(c)
+		if c.stop != nil {
+			// The call may have waited: an end that has passed meanwhile
+			// counts for more than its result.
+			run.Gate()
+		}
+		if err != nil {
+			c.raise(err)
+		}
+		return c.results
+	})
+}

@@ -1,0 +1,58 @@
+package vm
+
+import lua "github.com/yuin/gopher-lua"
+
+// Lazy makes tables that start empty and fill at the first touch, so that a
+// run pays only for the libraries its script uses. One Lazy serves all runs;
+// each of its tables is a script's own.
+//
+// An unfilled table has a hidden metatable that fills it and takes itself off.
+// Whatever looks at a table without asking its metatable (next, pairs, rawget,
+// rawset, getmetatable, setmetatable) calls [Fill] first, so that a script
+// can't tell.
+type Lazy struct {
+	fill func(*lua.LTable)
+	meta *lua.LTable // never written after NewLazy: all runs share it
+}
+
+// lazyKey is where a hidden metatable keeps its Lazy. A script may use the
+// same key in a metatable of its own, but has no value of that type.
+const lazyKey = 1
+
+// NewLazy returns a maker of tables that fill fills.
+func NewLazy(fill func(*lua.LTable)) *Lazy {
+	z := &Lazy{fill: fill, meta: &lua.LTable{Metatable: lua.LNil}}
+	z.meta.RawSetInt(lazyKey, &lua.LUserData{Value: z, Metatable: lua.LNil})
+	z.meta.RawSetString("__index", NewFunction(func(L *lua.LState) int {
+		t := L.CheckTable(1)
+		Fill(t)
+		L.Push(t.RawGet(L.Get(2)))
+		return 1
+	}))
+	z.meta.RawSetString("__newindex", NewFunction(func(L *lua.LState) int {
+		t := L.CheckTable(1)
+		Fill(t)
+		t.RawSet(L.Get(2), L.Get(3))
+		return 0
+	}))
+	return z
+}
+
+// Table returns a new, unfilled table.
+func (z *Lazy) Table() *lua.LTable { return &lua.LTable{Metatable: z.meta} }
+
+// Fill fills t if it is a lazy table that hasn't been filled yet.
+func Fill(t *lua.LTable) {
+	meta, ok := t.Metatable.(*lua.LTable)
+	if !ok {
+		return
+	}
+	hidden, ok := meta.RawGetInt(lazyKey).(*lua.LUserData)
+	if !ok {
+		return
+	}
+	if z, ok := hidden.Value.(*Lazy); ok {
+		t.Metatable = lua.LNil
+		z.fill(t)
+	}
+}

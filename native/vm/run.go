@@ -1,0 +1,150 @@
+package vm
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"time"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// Limits bound a run. Zero means: no limit.
+type Limits struct {
+	// Timeout is the longest time the run may take, on the fast hand.
+	Timeout time.Duration
+	// Instructions bounds the steps of a run: Lua instructions and the steps
+	// that library functions count.
+	Instructions int64
+	// MemoryBytes bounds a single value that a library function makes.
+	MemoryBytes int64
+	// Coroutines bounds how many coroutines are alive at once.
+	Coroutines int
+}
+
+// Config is what a run is made from.
+type Config struct {
+	// Hands tell the time. Required.
+	Hands *Hands
+	// Context ends the run from outside: when it is cancelled, the run is
+	// killed with [Cancelled] and context.Cause as the reason. Default:
+	// context.Background.
+	Context context.Context
+	Limits  Limits
+	// Host is what the layer above keeps for the run; see [Run.Host].
+	Host any
+	// Yield hands the processor on. It is called every 200 µs of the run.
+	// Default: runtime.Gosched. When set, it is called at every look at the
+	// clock, so that a test in fake time can let time pass while a script spins.
+	Yield func()
+}
+
+// maxArrayIndex is the largest index that gopher-lua keeps in the array part
+// of a table, which it fills up to that index: 1<<20 costs 16 MiB at worst.
+const maxArrayIndex = 1 << 20
+
+var setMaxArrayIndex = sync.OnceFunc(func() { lua.MaxArrayIndex = maxArrayIndex })
+
+// options of every Lua thread. The Go stack of nested protected calls is
+// bounded by maxNesting times CallStackSize.
+var options = lua.Options{
+	CallStackSize:       1000,
+	RegistrySize:        128,
+	RegistryMaxSize:     1 << 16,
+	RegistryGrowStep:    1 << 11, // 1/32 of the maximum: each step copies all
+	SkipOpenLibs:        true,
+	MinimizeStackMemory: true,
+}
+
+// Run is one invocation of a script: its Lua threads, its ends, its accounts.
+// It is used by one goroutine at a time; only the cancellation of its
+// context comes from others.
+type Run struct {
+	left   int32 // steps until the next look; first, because the hook is hot
+	stride int32 // how many steps left was last set to
+	pace   int32 // how many steps may lie between two looks
+	kill   *Kill // what has ended the run or one of its frames; nil while all is well
+	steps  int64 // steps counted at the last look
+
+	hands  *Hands
+	ctx    context.Context // plain Go context of the run, ends with the run
+	cancel context.CancelFunc
+	limits Limits
+	host   any
+	values map[any]any // see SetValue
+	ends   []end
+
+	yield     func() // see Config.Yield
+	paced     bool   // yield only every handOverEvery
+	yieldedAt time.Duration
+	lookedAt  time.Duration
+
+	seed    *lua.LState // parent of all threads; runs nothing, so it has no context
+	thread  *lua.LState // the thread that runs now
+	spare   []*lua.LState
+	nesting int // protected calls and resumes that are open
+
+	coroutines coroutines
+	trace      trace
+	incidents  []error
+}
+
+// NewRun makes a run with an empty global table. Its time starts now.
+func NewRun(cfg Config) *Run {
+	setMaxArrayIndex()
+	r := &Run{hands: cfg.Hands, limits: cfg.Limits, host: cfg.Host, yield: cfg.Yield}
+	if r.yield == nil {
+		r.yield, r.paced = runtime.Gosched, true
+	}
+	parent := cfg.Context
+	if parent == nil {
+		parent = context.Background()
+	}
+	r.ctx, r.cancel = context.WithCancel(parent)
+	now := r.hands.Fast()
+	r.yieldedAt, r.lookedAt = now, now
+	r.pace = stepsPerLook
+	r.ends = append(r.ends, end{at: noEnd, nearest: noEnd})
+	if cfg.Limits.Timeout > 0 {
+		r.ends[0].at = now + cfg.Limits.Timeout
+		r.ends[0].nearest = r.ends[0].at
+	}
+	r.setStride()
+	r.seed = lua.NewState(options)
+	r.thread = r.newThread()
+	return r
+}
+
+// Of returns the run that the thread L belongs to.
+func Of(L *lua.LState) *Run { return (*Run)(L.Context().(*hook)) }
+
+// Host returns what the layer above has given the run.
+func (r *Run) Host() any { return r.host }
+
+// Thread returns the Lua thread that runs now.
+func (r *Run) Thread() *lua.LState { return r.thread }
+
+// Globals returns the table of the run's global variables.
+func (r *Run) Globals() *lua.LTable { return r.seed.G.Global }
+
+// Registry is a table that belongs to the host: no script reaches it.
+func (r *Run) Registry() *lua.LTable { return r.seed.G.Registry }
+
+// Hands returns the hands that the run's time is read on.
+func (r *Run) Hands() *Hands { return r.hands }
+
+// Steps is how many steps the run has taken.
+func (r *Run) Steps() int64 { return r.steps + int64(r.stride-r.left) }
+
+// Incidents returns the Go panics that were turned into errors of the script,
+// for the host's log. Scripts never see their text.
+func (r *Run) Incidents() []error { return r.incidents }
+
+// Close ends the run: suspended coroutines are unwound and every context of
+// the run is cancelled. Nothing of the run may be used afterwards.
+func (r *Run) Close() {
+	r.kill = &Kill{Limit: Closed}
+	r.left = 0
+	r.coroutines.closeAll(r)
+	r.cancel()
+}

@@ -1,0 +1,145 @@
+package vm
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// maxNesting bounds the protected calls and resumes that may be open at once.
+// Each may hold up to 1,000 Lua frames whose Go stack is 0.84 KB at worst:
+// 170 MB, under the 512 MB at which Go ends the process.
+const maxNesting = 200
+
+// spareThreads is how many idle threads a run keeps for its next protected
+// calls; each holds about 4 KB.
+const spareThreads = 8
+
+// newThread makes a Lua thread with the hook as its context. Its parent has no
+// context, or gopher-lua would derive one for each thread.
+func (r *Run) newThread() *lua.LState {
+	t, _ := r.seed.NewThread()
+	t.SetContext((*hook)(r))
+	return t
+}
+
+// takeThread returns an idle thread with an empty stack.
+func (r *Run) takeThread() *lua.LState {
+	if last := len(r.spare) - 1; last >= 0 {
+		t := r.spare[last]
+		r.spare = r.spare[:last]
+		return t
+	}
+	return r.newThread()
+}
+
+// putThread takes back a thread whose function returned, or raised an
+// ordinary error. A thread that anything else happened on is thrown away.
+func (r *Run) putThread(t *lua.LState) {
+	t.SetTop(0)
+	if len(r.spare) < spareThreads {
+		r.spare = append(r.spare, t)
+	}
+}
+
+// call runs the function at index fn of from's stack, with the n values above
+// it as arguments, on a thread of its own. On success the results are that
+// thread's stack; whoever has read them gives the thread back. On failure no
+// thread is returned, and err is never nil.
+func (r *Run) call(from *lua.LState, fn, n int, handler *lua.LFunction) (*lua.LState, *lua.ApiError) {
+	if r.nesting >= maxNesting {
+		return nil, overflow(from, "stack overflow: more than %d nested protected calls and coroutines", maxNesting)
+	}
+	t := r.takeThread()
+	for i := fn; i <= fn+n; i++ {
+		t.Push(from.Get(i))
+	}
+	if err := r.runOn(t, n, handler); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+func overflow(at *lua.LState, format string, args ...any) *lua.ApiError {
+	text := at.Where(1) + " " + fmt.Sprintf(format, args...)
+	return &lua.ApiError{Type: lua.ApiErrorRun, Object: lua.LString(text)}
+}
+
+// runOn calls the function that lies below n arguments on t. Nothing leaves it
+// as a panic.
+func (r *Run) runOn(t *lua.LState, n int, handler *lua.LFunction) (err *lua.ApiError) {
+	outer := r.thread
+	r.thread = t
+	r.nesting++
+	defer func() {
+		r.thread = outer
+		r.nesting--
+		if p := recover(); p != nil {
+			// gopher-lua's PCall itself failed, as it does when the registry
+			// is full: the thread is beyond repair.
+			var ok bool
+			if err, ok = p.(*lua.ApiError); !ok {
+				err = r.incident(p)
+			}
+		}
+	}()
+	failure := t.PCall(n, lua.MultRet, handler)
+	if failure == nil {
+		return nil
+	}
+	if !errors.As(failure, &err) {
+		return r.incident(failure)
+	}
+	if err.Type == lua.ApiErrorPanic {
+		return r.incident(err.Object)
+	}
+	if r.kill == nil {
+		r.putThread(t)
+	}
+	return err
+}
+
+// internalError is what a script sees of a Go panic.
+const internalError = "internal error"
+
+// incidentsMax bounds the errors that a run keeps for the host's log.
+const incidentsMax = 10
+
+// incident keeps a Go panic for the host and returns what the script sees.
+func (r *Run) incident(p any) *lua.ApiError {
+	r.Incident(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+	return &lua.ApiError{Type: lua.ApiErrorRun, Object: lua.LString(internalError)}
+}
+
+// NewFunction makes a Lua function of a Go function that any number of runs
+// may share: nothing reads its environment and it carries no upvalues. A Go
+// panic in fn becomes an error of the script.
+func NewFunction(fn lua.LGFunction) *lua.LFunction {
+	return &lua.LFunction{IsG: true, GFunction: func(L *lua.LState) int {
+		defer guard(L)
+		return fn(L)
+	}}
+}
+
+// guard turns a Go panic into a Lua error where it happens, so that the
+// upvalues of the frames above are closed. Lua errors pass.
+func guard(L *lua.LState) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if err, ok := p.(*lua.ApiError); ok {
+		panic(err)
+	}
+	Of(L).incident(p)
+	L.RaiseError(internalError)
+}
+
+// Incident keeps an error for the host's log that no script may see.
+func (r *Run) Incident(err error) {
+	if len(r.incidents) < incidentsMax {
+		r.incidents = append(r.incidents, err)
+	}
+}

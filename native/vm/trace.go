@@ -1,0 +1,29 @@
+package vm
+
+import lua "github.com/yuin/gopher-lua"
+
+// Failure is an error that left a script.
+type Failure struct {
+	// Value is the error value.
+	Value lua.LValue
+	// Traces are gopher-lua's tracebacks of the threads that the error passed,
+	// the innermost first.
+	Traces []string
+}
+
+func (f *Failure) Error() string { return f.Value.String() }
+
+// trace is where an error came from that is on its way out.
+type trace struct {
+	value lua.LValue
+	texts []string
+}
+
+// keepTrace remembers the stack of the thread that err has unwound, because
+// err is about to be raised again on the thread below.
+func (r *Run) keepTrace(err *lua.ApiError) {
+	if r.trace.value != err.Object {
+		r.trace = trace{value: err.Object}
+	}
+	r.trace.texts = append(r.trace.texts, err.StackTrace)
+}
