@@ -1,7 +1,6 @@
 package native
 
 import (
-	"context"
 	"sync/atomic"
 
 	"github.com/tidelock-lua/tidelock/native/vm"
@@ -31,7 +30,7 @@ type Env struct {
 // Logger takes one record of a run's log. Its level is "debug", "info",
 // "warn" or "error"; fields are of the types of this package's values.
 type Logger interface {
-	Log(ctx context.Context, level, message string, fields Map)
+	Log(level, message string, fields Map)
 }
 
 // EnvOf returns the environment of a run.

@@ -11,7 +11,8 @@ import (
 // Module is one table under the global native. State that the module keeps
 // for the whole process lives in what its functions are methods of.
 type Module struct {
-	// Name is the field of native under which the module is found.
+	// Name is the field of native under which the module is found. The fields
+	// of a module without a name lie in native itself.
 	Name string
 	// Funcs is the module's table of contents.
 	Funcs []Func
@@ -35,12 +36,20 @@ type Set struct{ native *vm.Lazy }
 // NewSet prepares modules. Their names must differ.
 func NewSet(modules ...Module) *Set {
 	tables := make(map[string]*vm.Lazy, len(modules))
+	fields := map[string]lua.LValue{}
 	for _, m := range modules {
-		tables[m.Name] = m.lazy()
+		if m.Name == "" {
+			maps.Copy(fields, m.fields())
+		} else {
+			tables[m.Name] = lazy(m.fields())
+		}
 	}
 	return &Set{vm.NewLazy(func(t *lua.LTable) {
 		for name, z := range tables {
 			t.RawSetString(name, z.Table())
+		}
+		for name, v := range fields {
+			t.RawSetString(name, v)
 		}
 	})}
 }
@@ -49,13 +58,17 @@ func NewSet(modules ...Module) *Set {
 // them.
 func (s *Set) Open() *lua.LTable { return s.native.Table() }
 
-// lazy prepares the module's table. Its functions are made once for all runs.
-func (m Module) lazy() *vm.Lazy {
+// fields makes the module's functions, once for all runs.
+func (m Module) fields() map[string]lua.LValue {
 	fields := make(map[string]lua.LValue, len(m.Funcs)+len(m.Values))
 	for _, f := range m.Funcs {
 		fields[f.Name] = f.Function()
 	}
 	maps.Copy(fields, m.Values)
+	return fields
+}
+
+func lazy(fields map[string]lua.LValue) *vm.Lazy {
 	return vm.NewLazy(func(t *lua.LTable) {
 		for name, v := range fields {
 			t.RawSetString(name, v)

@@ -32,7 +32,7 @@ func NewLazy(fill func(*lua.LTable)) *Lazy {
 	z.meta.RawSetString("__newindex", NewFunction(func(L *lua.LState) int {
 		t := L.CheckTable(1)
 		Fill(t)
-		t.RawSet(L.Get(2), L.Get(3))
+		L.RawSet(t, L.Get(2), L.Get(3)) // refuses nil and nan
 		return 0
 	}))
 	return z

@@ -1,0 +1,79 @@
+package wire
+
+import (
+	stdjson "encoding/json"
+	"io"
+	"strings"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/json"
+	"github.com/tidelock-lua/tidelock/tenant"
+)
+
+// NewLog returns a log that writes whole records to w, one at a time: as
+// lines for people, or as JSON with the names that Lambda gives to fields.
+func NewLog(w io.Writer, people bool) *zap.Logger {
+	sink := zapcore.Lock(zapcore.AddSync(w))
+	c := zapcore.EncoderConfig{
+		TimeKey: "timestamp", LevelKey: "level", MessageKey: "message",
+		EncodeTime: zapcore.RFC3339NanoTimeEncoder, EncodeLevel: zapcore.CapitalLevelEncoder,
+		EncodeDuration: zapcore.StringDurationEncoder,
+	}
+	if people {
+		c.EncodeTime = zapcore.TimeEncoderOfLayout("15:04:05.000")
+		return zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(c), sink, zap.DebugLevel))
+	}
+	return zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(c), sink, zap.DebugLevel))
+}
+
+// recordBytesMax is where records are cut: collectors split lines of 16 KiB.
+const recordBytesMax = 15 << 10
+
+// scriptLog is the log of one run.
+type scriptLog struct{ log *zap.Logger }
+
+// ScriptLog returns the log of a run of a tenant's script.
+func ScriptLog(log *zap.Logger, id tenant.ID, script string) native.Logger {
+	return scriptLog{log.With(zap.String("tenantId", string(id)), zap.String("script", script))}
+}
+
+var levels = map[string]zapcore.Level{
+	"debug": zap.DebugLevel, "info": zap.InfoLevel, "warn": zap.WarnLevel, "error": zap.ErrorLevel,
+}
+
+// Log writes a record. Its text and fields are values of the record, escaped
+// by the encoder: a script can't forge a line or a field of ours. What is too
+// long is cut and the record marked.
+func (s scriptLog) Log(level, message string, fields native.Map) {
+	var out []zap.Field
+	text := strings.ToValidUTF8(message, "\uFFFD")
+	short := cut(text, recordBytesMax)
+	truncated := len(short) < len(text)
+	if len(fields) > 0 {
+		encoded, err := json.Encode(fields, "fields")
+		switch {
+		case err != nil:
+			out = append(out, zap.String("fieldsError", cut(err.Error(), 1000)))
+		case len(short)+len(encoded) > recordBytesMax:
+			truncated = true
+			out = append(out, zap.String("fieldsText", cut(string(encoded), recordBytesMax-len(short))))
+		default:
+			out = append(out, zap.Reflect("fields", stdjson.RawMessage(encoded)))
+		}
+	}
+	if truncated {
+		out = append(out, zap.Bool("truncated", true))
+	}
+	s.log.Log(levels[level], short, out...)
+}
+
+// cut shortens valid UTF-8 to at most n bytes.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:max(n, 0)], "")
+}

@@ -1,0 +1,123 @@
+package wire
+
+import (
+	"context"
+	"sync"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/db"
+	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/tenant"
+)
+
+// engine is what an engine of native.db offers.
+type engine interface {
+	db.Store
+	lock.Table
+	lock.Lister
+	Close() error
+}
+
+// onDemand is an engine that opens at the first request: a script that stores
+// nothing creates no file. A failure to open is the answer of every request
+// until an opening succeeds.
+type onDemand struct {
+	open  func() (engine, error)
+	hands *vm.Hands
+
+	mu     sync.Mutex // guards opened
+	opened engine
+}
+
+// engine returns the opened engine, or the attempt that tells why there is
+// none.
+func (o *onDemand) engine() (engine, native.Attempt) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.opened == nil {
+		now := o.hands.Read()
+		e, err := o.open()
+		if err != nil {
+			return nil, native.Attempt{Outcome: native.NotApplied, Sent: now, Received: o.hands.Read(), Err: &native.Error{
+				Code: db.CodeUnavailable, Message: "the database can't be opened", Cause: err,
+			}}
+		}
+		o.opened = e
+	}
+	return o.opened, native.Attempt{}
+}
+
+// Close closes the engine if it was opened.
+func (o *onDemand) Close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.opened == nil {
+		return nil
+	}
+	return o.opened.Close()
+}
+
+func (o *onDemand) Get(ctx context.Context, key db.Key, stale bool) db.Answer {
+	e, failed := o.engine()
+	if e == nil {
+		return db.Answer{Attempt: failed}
+	}
+	return e.Get(ctx, key, stale)
+}
+
+func (o *onDemand) GetMany(ctx context.Context, keys []db.Key, stale bool) db.Found {
+	e, failed := o.engine()
+	if e == nil {
+		return db.Found{Attempt: failed}
+	}
+	return e.GetMany(ctx, keys, stale)
+}
+
+func (o *onDemand) Query(ctx context.Context, q db.Query) db.Listing {
+	e, failed := o.engine()
+	if e == nil {
+		return db.Listing{Attempt: failed}
+	}
+	return e.Query(ctx, q)
+}
+
+func (o *onDemand) Write(ctx context.Context, w db.Write, now int64) db.Answer {
+	e, failed := o.engine()
+	if e == nil {
+		return db.Answer{Attempt: failed}
+	}
+	return e.Write(ctx, w, now)
+}
+
+func (o *onDemand) Transact(ctx context.Context, token string, writes []db.Write, now int64) db.Verdict {
+	e, failed := o.engine()
+	if e == nil {
+		return db.Verdict{Attempt: failed}
+	}
+	return e.Transact(ctx, token, writes, now)
+}
+
+func (o *onDemand) PutLock(ctx context.Context, row lock.Row, now lock.Stamp) lock.Answer {
+	e, failed := o.engine()
+	if e == nil {
+		return lock.Answer{Attempt: failed}
+	}
+	return e.PutLock(ctx, row, now)
+}
+
+func (o *onDemand) DeleteLock(ctx context.Context, key lock.Key, owner string) lock.Answer {
+	e, failed := o.engine()
+	if e == nil {
+		return lock.Answer{Attempt: failed}
+	}
+	return e.DeleteLock(ctx, key, owner)
+}
+
+func (o *onDemand) ListLocks(ctx context.Context, id tenant.ID, after string) lock.Page {
+	e, failed := o.engine()
+	if e == nil {
+		return lock.Page{Attempt: failed}
+	}
+	return e.ListLocks(ctx, id, after)
+}

@@ -1,0 +1,44 @@
+// Command tidelock runs Lua scripts of tenants under enforced limits and
+// locks, from an operator's shell.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+// run runs one command and returns the exit code of the process.
+func run(args []string) int {
+	root := &cobra.Command{
+		Use:           "tidelock",
+		Short:         "Runs tenants' Lua scripts under locks whose leases are enforced",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.SetArgs(args)
+	root.PersistentFlags().Bool("json", false, "print machine-readable JSON, one object a line")
+	root.AddCommand(runCommand(), versionCommand())
+	err := root.Execute()
+	var exit exitCode
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		return int(exit)
+	}
+	fmt.Fprintln(os.Stderr, "tidelock:", err)
+	return exitUsage
+}
+
+// exitUsage is the exit code of a command that was called wrongly.
+const exitUsage = 2
+
+// exitCode ends a command that has already said what went wrong.
+type exitCode int
+
+func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }

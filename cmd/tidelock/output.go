@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mattn/go-isatty"
+	"github.com/spf13/cobra"
+
+	"github.com/tidelock-lua/tidelock/runtime"
+)
+
+// printResult writes the result to standard output: one line of JSON, indented
+// for people only.
+func printResult(cmd *cobra.Command, r *runtime.Result) error {
+	out := cmd.OutOrStdout()
+	text := r.JSON
+	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+		text = envelope(map[string]any{"ok": true, "value": json.RawMessage(r.JSON), "run_id": r.ID, "duration_ms": r.Duration.Milliseconds()})
+	} else if isTerminal(out) {
+		var b bytes.Buffer
+		if err := json.Indent(&b, r.JSON, "", "  "); err != nil {
+			return err
+		}
+		text = b.Bytes()
+	}
+	_, err := out.Write(append(text, '\n'))
+	return err
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && isatty.IsTerminal(f.Fd())
+}
+
+func envelope(fields map[string]any) []byte {
+	text, err := json.Marshal(fields)
+	if err != nil {
+		panic(err) // strings, numbers and JSON always marshal
+	}
+	return text
+}
+
+// report tells why a run failed and returns its exit code. With --json the
+// error is what the command prints; else it goes to standard error, for
+// people. inv is nil if the run hasn't begun.
+func report(cmd *cobra.Command, e *runtime.Error, inv *runtime.Invocation) error {
+	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+		fmt.Fprintf(cmd.OutOrStdout(), "%s\n", envelope(map[string]any{"ok": false, "error": errorFields(e)}))
+	} else {
+		describe(cmd.ErrOrStderr(), e, inv)
+	}
+	return exitCode(e.Type.ExitCode())
+}
+
+func errorFields(e *runtime.Error) map[string]any {
+	f := map[string]any{"type": e.Type, "message": e.Message, "retryable": e.Retryable}
+	if e.Code != "" {
+		f["code"] = e.Code
+	}
+	if e.Line > 0 {
+		f["file"], f["line"] = e.File, e.Line
+	}
+	if e.Column > 0 {
+		f["column"] = e.Column
+	}
+	stack := []map[string]any{}
+	for _, frame := range e.Stack {
+		stack = append(stack, map[string]any{"file": frame.File, "line": frame.Line, "function": frame.Function})
+	}
+	f["stack"] = stack
+	return f
+}
+
+// describe writes an error for people: type and message, where it happened
+// with the line of source, and the Lua stack.
+func describe(w io.Writer, e *runtime.Error, inv *runtime.Invocation) {
+	where := ""
+	if e.Line > 0 {
+		where = fmt.Sprintf("%s:%d", e.File, e.Line)
+	}
+	message := printable(strings.TrimPrefix(e.Message, where+": "))
+	fmt.Fprintf(w, "%s: %s\n", e.Type, message)
+	if where == "" {
+		return
+	}
+	if e.Column > 0 {
+		where += fmt.Sprintf(":%d", e.Column)
+	}
+	fmt.Fprintf(w, "  at %s\n", printable(where))
+	if line, ok := sourceLine(inv, e.File, e.Line); ok {
+		quoteLine(w, line, e.Line, e.Column)
+	}
+	for i, f := range e.Stack {
+		if i == 0 {
+			fmt.Fprintln(w, "stack:")
+		}
+		fmt.Fprintf(w, "  %s:%d in %s\n", printable(f.File), f.Line, printable(f.Function))
+	}
+}
+
+// quoteLine writes a line of source, and a caret below it if the column is
+// known.
+func quoteLine(w io.Writer, line string, number, column int) {
+	prefix := fmt.Sprintf("  %d | ", number)
+	fmt.Fprintf(w, "%s%s\n", prefix, printable(strings.ReplaceAll(line, "\t", " ")))
+	if column > 0 && column <= len(line)+1 {
+		width := utf8.RuneCountInString(line[:column-1])
+		fmt.Fprintf(w, "%s^\n", strings.Repeat(" ", len(prefix)+width))
+	}
+}
+
+// sourceLine finds a line of the script, or of one that it required.
+func sourceLine(inv *runtime.Invocation, file string, line int) (string, bool) {
+	if inv == nil {
+		return "", false
+	}
+	source := inv.Source
+	if file != inv.Script {
+		text, err := readModule(inv.Scripts, file)
+		if err != nil {
+			return "", false
+		}
+		source = string(text)
+	}
+	lines := strings.Split(source, "\n")
+	if line > len(lines) {
+		return "", false
+	}
+	return strings.TrimRight(lines[line-1], "\r"), true
+}
+
+func readModule(roots []fs.FS, file string) (text []byte, err error) {
+	for _, root := range roots {
+		if text, err = fs.ReadFile(root, file); err == nil {
+			return text, nil
+		}
+	}
+	return nil, err
+}
+
+// printable keeps a script from sending control sequences to a terminal.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f || 0x80 <= r && r < 0xa0 {
+			return '\uFFFD'
+		}
+		return r
+	}, s)
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/mattn/go-isatty"
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"github.com/tidelock-lua/tidelock/cmd/internal/wire"
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/json"
+	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/tenant"
+)
+
+// runFlags are the flags of tidelock run.
+type runFlags struct {
+	tenant  string
+	event   string
+	timeout time.Duration
+	db      string
+}
+
+func runCommand() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run SCRIPT",
+		Short: "Run a script and print its result as JSON",
+		Long: `Run a script and print its result as JSON.
+
+A script is a chunk that returns a value, or a function that is called with
+the event. The result goes to standard output, everything else to standard
+error. Ctrl-C interrupts the script; its locks are released.`,
+		Example: "  tidelock run import.lua --event @rows.json --timeout 5m",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return runScript(cmd, args[0], f) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.tenant, "tenant", "dev", "tenant whose script it is")
+	flags.StringVar(&f.event, "event", "", "event as JSON, @FILE, or - for standard input")
+	flags.DurationVar(&f.timeout, "timeout", 30*time.Second, "longest time the script may run")
+	flags.StringVar(&f.db, "db", "tidelock.db", "file of the embedded database")
+	return cmd
+}
+
+func runScript(cmd *cobra.Command, path string, f runFlags) error {
+	inv, failed := invocation(cmd.InOrStdin(), path, f)
+	if failed != nil {
+		return report(cmd, failed, nil)
+	}
+	log := wire.NewLog(os.Stderr, isatty.IsTerminal(os.Stderr.Fd()))
+	program, err := wire.New(wire.Config{HostKind: "cli", DBFile: f.db, Log: log})
+	if err != nil {
+		return err
+	}
+	defer program.Close()
+	ctx, stop := interruptible(cmd.Context())
+	defer stop()
+	inv.Log = wire.ScriptLog(log, inv.Tenant, inv.Script)
+	result := program.Engine.Run(ctx, *inv)
+	for _, incident := range result.Incidents {
+		log.Error("a native call failed in a way that the script may not see", zap.Error(incident))
+	}
+	if result.Error != nil {
+		return report(cmd, result.Error, inv)
+	}
+	return printResult(cmd, result)
+}
+
+// invocation reads all that a run needs, before anything is opened.
+func invocation(stdin io.Reader, path string, f runFlags) (*runtime.Invocation, *runtime.Error) {
+	id, err := tenant.Parse(f.tenant)
+	if err != nil {
+		return nil, runtime.Errorf(runtime.TenantUnknown, "%v", err)
+	}
+	if f.timeout <= 0 {
+		return nil, runtime.Errorf(runtime.HostConfigInvalid, "--timeout %v: want more than 0", f.timeout)
+	}
+	event, failed := readEvent(stdin, f.event)
+	if failed != nil {
+		return nil, failed
+	}
+	source, err := os.ReadFile(path)
+	if err != nil {
+		return nil, runtime.Errorf(runtime.ScriptNotFound, "%v", err)
+	}
+	root, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return nil, runtime.Errorf(runtime.ScriptNotFound, "%v", err)
+	}
+	return &runtime.Invocation{
+		Tenant: id, Script: path, Source: string(source), Event: event,
+		Limits:  tenant.Limits{Timeout: f.timeout},
+		Scripts: []fs.FS{root.FS()},
+	}, nil
+}
+
+// eventBytesMax is the largest event, as on AWS Lambda.
+const eventBytesMax = 6 << 20
+
+// readEvent reads the event that --event names.
+func readEvent(stdin io.Reader, event string) (any, *runtime.Error) {
+	var text []byte
+	var err error
+	switch {
+	case event == "-":
+		text, err = io.ReadAll(io.LimitReader(stdin, eventBytesMax+1))
+	case len(event) > 0 && event[0] == '@':
+		text, err = os.ReadFile(event[1:])
+	default:
+		text = []byte(event)
+	}
+	if err != nil {
+		return nil, runtime.Errorf(runtime.EventInvalid, "%v", err)
+	}
+	if len(text) > eventBytesMax {
+		return nil, runtime.Errorf(runtime.EventTooLarge, "the event has more than %d bytes", eventBytesMax)
+	}
+	if len(bytes.TrimSpace(text)) == 0 {
+		return nil, nil
+	}
+	v, err := json.Decode(text)
+	if err != nil {
+		return nil, runtime.Errorf(runtime.EventInvalid, "the event is not JSON: %v", err)
+	}
+	if v == (native.Null{}) {
+		return nil, nil
+	}
+	return v, nil
+}
+
+// interruptible returns a context that Ctrl-C cancels, and a request to
+// terminate as well, which is then reported as a shutdown. A second signal
+// ends the process at once.
+func interruptible(parent context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		select {
+		case s := <-signals:
+			signal.Stop(signals)
+			if s == syscall.SIGTERM {
+				cancel(runtime.Shutdown{})
+			}
+			cancel(errInterrupted)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		cancel(nil)
+	}
+}
+
+var errInterrupted = errors.New("interrupted by the operator")

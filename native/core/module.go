@@ -1,0 +1,46 @@
+// Package core is what lies directly in the table native: the fields that
+// belong to no module.
+//
+//	native.sleep(ms)     waits; 0 is allowed, 24 h at most
+//	native.time()        the machine's wall clock, in seconds since 1970 with a fraction
+//	native.context       tenant, script, run_id, host of this run
+package core
+
+import (
+	"time"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/tidelock-lua/tidelock/native"
+)
+
+// New returns the functions that lie directly in native.
+func New() native.Module {
+	return native.Module{Funcs: []native.Func{
+		{Name: "sleep", Do: sleep},
+		{Name: "time", Do: now},
+	}}
+}
+
+// sleepMax is the longest that one call may wait.
+const sleepMax = 24 * time.Hour
+
+func sleep(c *native.Call) error {
+	// A context's end is the run's, and raised as that.
+	_ = c.Sleep(c.Millis(1, "ms", 0, sleepMax))
+	return nil
+}
+
+func now(c *native.Call) error {
+	return c.Return(lua.LNumber(float64(c.Now().Wall.UnixMicro()) / 1e6))
+}
+
+// Context returns the table native.context of a run.
+func Context(env *native.Env) *lua.LTable {
+	t := &lua.LTable{Metatable: lua.LNil}
+	t.RawSetString("tenant", lua.LString(env.Tenant))
+	t.RawSetString("script", lua.LString(env.Script))
+	t.RawSetString("run_id", lua.LString(env.RunID))
+	t.RawSetString("host", lua.LString(env.HostKind))
+	return t
+}

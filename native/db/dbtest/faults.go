@@ -1,0 +1,158 @@
+package dbtest
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/db"
+)
+
+// Fault is what happens to one attempt on a [Faulty] store.
+type Fault int
+
+// The kinds of faults. A store's answer is what it is for the kind None.
+const (
+	None         Fault = iota
+	Lost               // carried out, but the answer is lost
+	Dropped            // not carried out, and nobody can know
+	Throttled          // turned down for the load
+	Conflict           // turned down because it met a transaction
+	Down               // could not be sent
+	Denied             // turned down for good
+	Unprocessed        // a batch: the second half of the keys is left unread
+	NothingRead        // a batch: no key is read
+	ExpiredStays       // an Add is refused if a row is there that has expired
+)
+
+// Faulty is a store some of whose attempts go wrong.
+type Faulty struct {
+	db.Store
+	// Faults are used up, one for each attempt; then all goes well.
+	Faults []Fault
+	// Before, if set, is called before an attempt is carried out, with its
+	// number from 1.
+	Before func(attempt int)
+	// Attempts counts them.
+	Attempts int
+	// Tokens are those of the transactions seen.
+	Tokens []string
+}
+
+func (f *Faulty) next() Fault {
+	f.Attempts++
+	if f.Before != nil {
+		f.Before(f.Attempts)
+	}
+	if len(f.Faults) == 0 {
+		return None
+	}
+	fault := f.Faults[0]
+	f.Faults = f.Faults[1:]
+	return fault
+}
+
+// spoil returns the attempt with the fault in it. carryOut says whether the
+// store is to be asked, isWrite whether the attempt may change something.
+func (fault Fault) spoil(isWrite bool) (a native.Attempt, carryOut bool) {
+	a.Outcome = native.NotApplied
+	switch fault {
+	case Lost, Dropped:
+		a.Err = errors.New("connection reset")
+		if isWrite {
+			a.Outcome = native.Unknown
+		}
+		return a, fault == Lost
+	case Throttled:
+		a.Err = &native.Error{Code: db.CodeThrottled, Message: "slow down", Retryable: true}
+	case Conflict:
+		a.Err = &native.Error{Code: db.CodeContention, Message: "a transaction is under way", Retryable: true}
+	case Down:
+		a.Err = errors.New("connection refused")
+	case Denied:
+		a.Err = &native.Error{Code: db.CodeUnavailable, Message: "access denied"}
+	default:
+		return native.Attempt{}, true
+	}
+	return a, false
+}
+
+// through carries out an attempt with the next fault. ask asks the store,
+// spoiled says that its answer doesn't come back.
+func through[A any](f *Faulty, isWrite bool, ask func(Fault) A, spoiled func(native.Attempt) A) A {
+	fault := f.next()
+	a, carryOut := fault.spoil(isWrite)
+	if !carryOut {
+		return spoiled(a)
+	}
+	answer := ask(fault)
+	if a.Err != nil {
+		return spoiled(a)
+	}
+	return answer
+}
+
+func answered(a native.Attempt) db.Answer { return db.Answer{Attempt: a} }
+
+// Get implements [db.Store].
+func (f *Faulty) Get(ctx context.Context, key db.Key, stale bool) db.Answer {
+	return through(f, false, func(Fault) db.Answer { return f.Store.Get(ctx, key, stale) }, answered)
+}
+
+// GetMany implements [db.Store].
+func (f *Faulty) GetMany(ctx context.Context, keys []db.Key, stale bool) db.Found {
+	ask := func(fault Fault) db.Found {
+		n := len(keys)
+		switch fault {
+		case Unprocessed:
+			n = (n + 1) / 2
+		case NothingRead:
+			n = 0
+		}
+		found := f.Store.GetMany(ctx, keys[:n], stale)
+		found.Unread = append(found.Unread, keys[n:]...)
+		return found
+	}
+	return through(f, false, ask, func(a native.Attempt) db.Found { return db.Found{Attempt: a} })
+}
+
+// Query implements [db.Store].
+func (f *Faulty) Query(ctx context.Context, q db.Query) db.Listing {
+	return through(f, false, func(Fault) db.Listing { return f.Store.Query(ctx, q) },
+		func(a native.Attempt) db.Listing { return db.Listing{Attempt: a} })
+}
+
+// Write implements [db.Store].
+func (f *Faulty) Write(ctx context.Context, w db.Write, now int64) db.Answer {
+	ask := func(fault Fault) db.Answer {
+		if fault == ExpiredStays && w.Verb == db.Add {
+			if old := f.Store.Get(ctx, w.Key, false); old.Row != nil && !old.Row.Alive(now) {
+				old.Outcome = native.Refused
+				return old
+			}
+		}
+		return f.Store.Write(ctx, w, now)
+	}
+	return through(f, true, ask, answered)
+}
+
+// Transact implements [db.Store].
+func (f *Faulty) Transact(ctx context.Context, token string, writes []db.Write, now int64) db.Verdict {
+	f.Tokens = append(f.Tokens, token)
+	ask := func(fault Fault) db.Verdict {
+		var refusals []db.Refusal
+		for i, w := range writes {
+			if fault != ExpiredStays || w.Verb != db.Add {
+				continue
+			}
+			if old := f.Store.Get(ctx, w.Key, false); old.Row != nil && !old.Row.Alive(now) {
+				refusals = append(refusals, db.Refusal{Index: i, Row: old.Row})
+			}
+		}
+		if refusals != nil {
+			return db.Verdict{Attempt: native.Attempt{Outcome: native.Refused}, Refusals: refusals}
+		}
+		return f.Store.Transact(ctx, token, writes, now)
+	}
+	return through(f, true, ask, func(a native.Attempt) db.Verdict { return db.Verdict{Attempt: a} })
+}

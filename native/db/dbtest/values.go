@@ -1,0 +1,108 @@
+package dbtest
+
+import (
+	"math"
+	"strings"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/db"
+)
+
+// values come back as they were stored, or are refused before any request.
+var values = []contract{
+	{"values come back as they were stored", valuesComeBack},
+	{"negative zero is stored as zero", negativeZero},
+	{"values that some engine could not keep are refused with the path", valuesRefused},
+	{"the largest value is stored, a byte more is refused", largestValue},
+	{"keys are any UTF-8 of 1 to 512 bytes", keysChecked},
+}
+
+func nested(depth int) any {
+	var v any = native.List{}
+	for range depth - 1 {
+		v = native.List{v}
+	}
+	return v
+}
+
+func valuesComeBack(b *Bench, _ Engine) {
+	for _, want := range []any{
+		true, false, native.Null{}, "", "text", "a\x00b", "\x80", "é\xff",
+		native.List{}, native.Map{}, native.List{native.List{}, native.Map{}},
+		native.Map{"list": native.List{}, "map": native.Map{}},
+		native.List{1.0, native.Null{}, native.Null{}},
+		native.Map{"a b": 1.0, "é": native.Map{"\x00": "x"}},
+		0.0, 1.0, -1.0, 23.0, 24.0, 255.0, 256.0, 65536.0, -256.0, -257.0, 4294967296.0,
+		float64(1 << 53), float64(-1 << 53), float64(1<<53 + 2), 15947634569000323.0,
+		0.1, -0.1, 1.23e40, 1e-130, -1e-130, 9.99999999999999e125, math.Pi,
+		123456789012345678.0, strings.Repeat("x", 70_000), nested(31),
+	} {
+		b.Put("key", want)
+		b.WantValue("key", want)
+	}
+}
+
+func negativeZero(b *Bench, _ Engine) {
+	b.Put("key", native.List{math.Copysign(0, -1), native.Map{"n": math.Copysign(0, -1)}})
+	list := b.Get("key").Value.(native.List)
+	for _, v := range []any{list[0], list[1].(native.Map)["n"]} {
+		if math.Signbit(v.(float64)) {
+			b.Errorf("-0 came back as %v, want 0", v)
+		}
+	}
+}
+
+func valuesRefused(b *Bench, _ Engine) {
+	for _, test := range []struct {
+		value any
+		want  string
+	}{
+		{nil, "value: nil"},
+		{math.NaN(), "value: number NaN"},
+		{math.Inf(-1), "value: number -Inf"},
+		{1e126, "value: number 1e+126"},
+		{5e-324, "value: number 5e-324"},
+		{native.Map{"items": native.List{1.0, native.Map{"a b": 1e300}}}, `value.items[2]["a b"]: number 1e+300`},
+		{native.Map{"": true}, "value: a map key is empty"},
+		{native.Map{"m": native.Map{"\xff": true}}, `value.m: map key "\xff" is not valid UTF-8`},
+		{nested(32), "more than 31"},
+		{native.List{3}, "value[1]: int can't be stored"},
+	} {
+		_, _, err := b.Users.Put(b.Context(), b.Account, "key", test.value, db.PutOptions{})
+		e := b.WantCode(err, db.CodeValue)
+		if !strings.Contains(e.Message, test.want) || e.Applied != native.AppliedNo {
+			b.Errorf("message %q (applied %q), want %q in it (applied no)", e.Message, e.Applied, test.want)
+		}
+	}
+	if b.Account.Spent != 0 || b.Account.Open != 0 {
+		b.Errorf("refused values cost %d operations and left %d writes open, want none", b.Account.Spent, b.Account.Open)
+	}
+}
+
+func largestValue(b *Bench, _ Engine) {
+	const most = 380 << 10
+	b.Put("key", strings.Repeat("x", most))
+	if got := len(b.Get("key").Value.(string)); got != most {
+		b.Errorf("got %d bytes back, want %d", got, most)
+	}
+	_, _, err := b.Users.Put(b.Context(), b.Account, "key", strings.Repeat("x", most+1), db.PutOptions{})
+	b.WantCode(err, db.CodeTooLarge)
+}
+
+func keysChecked(b *Bench, _ Engine) {
+	for _, key := range []string{
+		"a", "a/b", "#", "%2f", `\`, ":", "a\x00", "a\x00b", "\x00", "!locks", strings.Repeat("é", 256), "\uFFFD", "𝄞", "\u007f",
+	} {
+		b.Put(key, key)
+		b.WantValue(key, key)
+	}
+	b.WantValue("a", "a")
+	for _, key := range []string{"", "\x80", "a\xff", strings.Repeat("k", 513), "\U0010FFFF"} {
+		_, err := b.Users.Get(b.Context(), b.Account, key, false)
+		b.WantCode(err, db.CodeKey)
+		_, _, err = b.Users.Put(b.Context(), b.Account, key, true, db.PutOptions{})
+		b.WantCode(err, db.CodeKey)
+		_, _, err = b.Users.Delete(b.Context(), b.Account, key, db.Condition{})
+		b.WantCode(err, db.CodeKey)
+	}
+}

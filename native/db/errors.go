@@ -1,0 +1,64 @@
+package db
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/tidelock-lua/tidelock/native"
+)
+
+// Codes of the errors that native.db raises.
+const (
+	CodeKey         = "db_key"         // a key or partition name was refused
+	CodeValue       = "db_value"       // a value was refused
+	CodeOption      = "db_option"      // an option was refused
+	CodeTooLarge    = "db_too_large"   // a value, batch or transaction is over a limit
+	CodeType        = "db_type"        // add on something that is not a whole number
+	CodeBudget      = "db_budget"      // the run has used up its data operations
+	CodeContention  = "db_contention"  // too many races were lost
+	CodeThrottled   = "db_throttled"   // the store kept refusing for the load
+	CodeUnavailable = "db_unavailable" // the store can't be reached or used
+	CodeUnknown     = "db_unknown"     // a write was sent, and nobody knows whether it was applied
+)
+
+// refuse is the error for an argument that is refused before any request.
+func refuse(code, format string, args ...any) *native.Error {
+	return &native.Error{Code: code, Message: fmt.Sprintf(format, args...), Applied: native.AppliedNo}
+}
+
+// about says which verb and key err is about, where it does not say so itself.
+func about(err error, op, key string) error {
+	var e *native.Error
+	if err == nil || !errors.As(err, &e) {
+		return err
+	}
+	named := *e
+	if named.Op == "" {
+		named.Op = op
+	}
+	if named.Key == "" {
+		named.Key = key
+	}
+	return &named
+}
+
+// inEntry says that err, if there is one, is about the n-th entry of a
+// transaction.
+func inEntry(n int, key string, err error) error {
+	var e *native.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	named := *e
+	named.Message = fmt.Sprintf("entry %d: %s", n, e.Message)
+	named.Op, named.Key = "atomic", key
+	return &named
+}
+
+// contention is the error for a write that others were always faster than.
+func contention(op, key string) error {
+	return &native.Error{
+		Code: CodeContention, Message: "others kept changing the entry",
+		Op: op, Key: key, Retryable: true, Applied: native.AppliedNo,
+	}
+}

@@ -1,0 +1,45 @@
+package db
+
+import (
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// keyBytesMax is the longest key, in bytes.
+const keyBytesMax = 512
+
+// lastRune closes the range of a prefix: it sorts behind every key, because no
+// key contains it.
+const lastRune = "\U0010FFFF"
+
+// partitionPattern keeps the names that scripts can use apart from those of
+// the host, which begin with "!".
+var partitionPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+
+func checkPartition(name string) error {
+	if !partitionPattern.MatchString(name) {
+		return refuse(CodeKey, "partition name %.80q: want 1 to 64 of letters, digits, _ . and -, first a letter or digit", name)
+	}
+	return nil
+}
+
+func checkKey(key string) error {
+	if key == "" {
+		return refuse(CodeKey, "key is empty")
+	}
+	return checkBound("key", key)
+}
+
+// checkBound checks a string that keys are compared with.
+func checkBound(what, s string) error {
+	switch {
+	case len(s) > keyBytesMax:
+		return refuse(CodeKey, "%s has %d bytes, want at most %d", what, len(s), keyBytesMax)
+	case !utf8.ValidString(s):
+		return refuse(CodeKey, "%s is not valid UTF-8", what)
+	case strings.Contains(s, lastRune):
+		return refuse(CodeKey, "%s contains U+10FFFF", what)
+	}
+	return nil
+}

@@ -1,0 +1,211 @@
+package sqlite_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/db"
+	"github.com/tidelock-lua/tidelock/native/db/dbtest"
+	"github.com/tidelock-lua/tidelock/native/db/memory"
+	"github.com/tidelock-lua/tidelock/native/db/sqlite"
+	"github.com/tidelock-lua/tidelock/native/vm"
+)
+
+func TestSQLiteAnswersAsMemoryDoes(t *testing.T) {
+	clock := dbtest.NewClock()
+	file := open(t, filepath.Join(t.TempDir(), "test.db"), vm.NewHands(clock), sqlite.Options{Relaxed: true})
+	dbtest.Compare(t, clock, file, memory.New(vm.NewHands(clock)))
+}
+
+// raw opens the file as another program would.
+func raw(t *testing.T, path string) *sql.DB {
+	t.Helper()
+	other, err := sql.Open("sqlite", "file:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { other.Close() })
+	return other
+}
+
+func query(t *testing.T, from *sql.DB, question string) (answer string) {
+	t.Helper()
+	if err := from.QueryRow(question).Scan(&answer); err != nil {
+		t.Fatalf("%s: %v", question, err)
+	}
+	return answer
+}
+
+func TestWhatWasWrittenIsThereAfterOpeningAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "odd name?#%41.db")
+	clock := dbtest.NewClock()
+	store, err := sqlite.Open(path, vm.NewHands(clock), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := dbtest.NewBench(t, store, clock)
+	rev := b.Put("key", native.List{"text", "\xff", native.Null{}})
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b = dbtest.NewBench(t, open(t, path, vm.NewHands(clock), sqlite.Options{}), clock)
+	b.WantValue("key", native.List{"text", "\xff", native.Null{}})
+	if got := b.Get("key").Rev; got != rev {
+		t.Errorf("revision is %q, want %q", got, rev)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Errorf("the file is not where it was asked for: %v", err)
+	}
+}
+
+func TestFilesOfOthersAreRefusedAndLeftAlone(t *testing.T) {
+	for _, test := range []struct{ name, set, want string }{
+		{"foreign table", "CREATE TABLE t (x)", "another program"},
+		{"foreign id", "PRAGMA application_id = 7", "another program"},
+		{"later layout", "PRAGMA application_id = 0x7469646c; PRAGMA user_version = 99", "layout 99"},
+		{"not a database", "", "not a database"},
+	} {
+		path := filepath.Join(t.TempDir(), "other.db")
+		if test.set == "" {
+			if err := os.WriteFile(path, []byte(strings.Repeat("text, not SQLite. ", 100)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			other := raw(t, path)
+			if _, err := other.Exec(test.set); err != nil {
+				t.Fatal(err)
+			}
+			other.Close()
+		}
+		before, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = sqlite.Open(path, vm.NewHands(vm.SystemClock()), sqlite.Options{})
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: error is %v, want %q in it", test.name, err, test.want)
+		}
+		if after, err := os.ReadFile(path); err != nil || string(after) != string(before) {
+			t.Errorf("%s: the file was changed (%v)", test.name, err)
+		}
+	}
+	_, err := sqlite.Open(filepath.Join(t.TempDir(), "no", "such", "folder"), vm.NewHands(vm.SystemClock()), sqlite.Options{})
+	if err == nil {
+		t.Error("a file in a folder that is not there was opened")
+	}
+}
+
+func TestABusyFileIsWaitedForUntilTheContextEnds(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "test.db")
+	clock := dbtest.NewClock()
+	store := open(t, path, vm.NewHands(clock), sqlite.Options{})
+	b := dbtest.NewBench(t, store, clock)
+	b.Put("key", 1.0)
+
+	other := raw(t, path)
+	tx, err := other.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec("UPDATE rows SET r = 'held' WHERE k = 'key'"); err != nil {
+		t.Fatal(err)
+	}
+	b.WantValue("key", 1.0) // reads wait for nobody
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	w := db.Write{Verb: db.Delete, Key: db.Key{Partition: "acme/users", Key: "key"}}
+	answer := store.Write(ctx, w, 0)
+	if e := b.WantCode(answer.Err, db.CodeContention); answer.Outcome != native.NotApplied || !e.Retryable {
+		t.Errorf("answered %+v, want not applied, to be tried again", answer.Attempt)
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if answer := store.Write(t.Context(), w, 0); answer.Outcome != native.Applied {
+		t.Errorf("answered %+v once the file is free, want applied", answer.Attempt)
+	}
+}
+
+func TestExpiredRowsAreRemovedAndTheFileStopsGrowing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "test.db")
+	clock := dbtest.NewClock()
+	b := dbtest.NewBench(t, open(t, path, vm.NewHands(clock), sqlite.Options{Relaxed: true}), clock)
+	other := raw(t, path)
+	var sizes []string
+	for round := range 6 {
+		for i := range 100 {
+			b.PutWith(fmt.Sprint(round, "/", i), strings.Repeat("x", 2000), db.PutOptions{TTL: time.Second})
+		}
+		b.Clock.Advance(time.Minute)
+		b.Put("key", true)
+		sizes = append(sizes, query(t, other, "SELECT page_count FROM pragma_page_count"))
+	}
+	if got := query(t, other, "SELECT count(*) FROM rows"); got != "1" {
+		t.Errorf("%s rows are left, want the one that lives", got)
+	}
+	if sizes[1] != sizes[5] {
+		t.Errorf("the file had %v pages after each round, want it to stop growing", sizes)
+	}
+}
+
+func TestReadersDoNotLetTheLogGrow(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "test.db")
+	clock := dbtest.NewClock()
+	b := dbtest.NewBench(t, open(t, path, vm.NewHands(clock), sqlite.Options{Relaxed: true}), clock)
+	for i := range 50 {
+		b.Put(fmt.Sprint("row", i), 1.0)
+	}
+	walk, err := b.Users.Walk(db.ListOptions{Prefix: "row"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 400 {
+		if i%10 == 0 { // a reader that takes its time
+			if _, err := walk.Next(t.Context(), b.Account); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b.Put("large", strings.Repeat("x", 300<<10))
+	}
+	log, err := os.Stat(path + "-wal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if most := int64(20 << 20); log.Size() > most {
+		t.Errorf("after writing 117 MiB beside a reader the log has %d bytes", log.Size())
+	}
+}
+
+func TestAFileLivesInABubbleOfFakeTime(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "test.db")
+	synctest.Test(t, func(t *testing.T) {
+		clock := dbtest.NewClock()
+		store := open(t, path, vm.NewHands(clock), sqlite.Options{})
+		b := dbtest.NewBench(t, store, clock)
+		b.PutWith("key", 1.0, db.PutOptions{TTL: time.Hour})
+		time.Sleep(2 * time.Hour)
+		b.WantValue("key", nil)
+	})
+}
+
+func TestADamagedValueIsAnErrorAndNotAbsent(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "test.db")
+	clock := dbtest.NewClock()
+	b := dbtest.NewBench(t, open(t, path, vm.NewHands(clock), sqlite.Options{}), clock)
+	b.Put("key", "text")
+	if _, err := raw(t, path).Exec("UPDATE rows SET v = x'9f'"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := b.Users.Get(t.Context(), b.Account, "key", false)
+	if e := b.WantCode(err, db.CodeUnavailable); e.Retryable {
+		t.Errorf("error is %+v, want one that is not worth another try", e)
+	}
+}

@@ -1,0 +1,126 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/db"
+	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/tenant"
+)
+
+// A lock is a row like any other: its attributes are a map in v, its owner is
+// also the revision. Columns of its own would be empty in all other rows, and
+// the sweeper and whoever looks at the file need to know one table only.
+
+// locksPage is how many locks one page of a list has.
+const locksPage = 100
+
+var _ lock.Table = (*Store)(nil)
+var _ lock.Lister = (*Store)(nil)
+
+// PutLock implements [lock.Table]. The wall clock that now comes from is this
+// machine's.
+func (s *Store) PutLock(ctx context.Context, row lock.Row, now lock.Stamp) (answer lock.Answer) {
+	key := lockKey(row.Key)
+	answer.Attempt = s.write(ctx, func(c *change) (native.Outcome, error) {
+		old, err := c.get(key)
+		if err != nil {
+			return native.NotApplied, err
+		}
+		if old != nil {
+			if held := lockRow(row.Key, old); held.Until > now {
+				answer.Old = &held
+				return native.Refused, nil
+			}
+		}
+		return native.Applied, c.set(key, lockValue(row))
+	})
+	return answer
+}
+
+// DeleteLock implements [lock.Table].
+func (s *Store) DeleteLock(ctx context.Context, key lock.Key, owner string) (answer lock.Answer) {
+	answer.Attempt = s.write(ctx, func(c *change) (native.Outcome, error) {
+		old, err := c.get(lockKey(key))
+		if err != nil {
+			return native.NotApplied, err
+		}
+		if old == nil {
+			return native.Refused, nil
+		}
+		if held := lockRow(key, old); held.Owner != owner {
+			answer.Old = &held
+			return native.Refused, nil
+		}
+		return native.Applied, c.set(lockKey(key), nil)
+	})
+	return answer
+}
+
+// ListLocks implements [lock.Lister].
+func (s *Store) ListLocks(ctx context.Context, id tenant.ID, after string) (page lock.Page) {
+	q := db.Query{
+		Partition: lock.Key{Tenant: id}.Partition(),
+		Low:       after + "\x00",
+		High:      "\U0010FFFF",
+		Limit:     locksPage,
+	}
+	page.Attempt = s.read(ctx, func() error {
+		items, last, err := s.page(q)
+		page.Rows, page.After = nil, last
+		for _, item := range items {
+			page.Rows = append(page.Rows, lockRow(lock.Key{Tenant: id, Name: item.Key}, &item.Row))
+		}
+		return err
+	})
+	return page
+}
+
+func lockKey(key lock.Key) db.Key { return db.Key{Partition: key.Partition(), Key: key.Name} }
+
+func lockValue(row lock.Row) *db.Row {
+	by := native.Map{}
+	for name, text := range map[string]string{
+		"host_kind": row.By.HostKind,
+		"host_name": row.By.HostName,
+		"process":   row.By.Process,
+		"run":       row.By.Run,
+		"script":    row.By.Script,
+	} {
+		if text != "" {
+			by[name] = text
+		}
+	}
+	value := native.Map{"owner": row.Owner, "start": float64(row.Start), "until": float64(row.Until), "by": by}
+	return &db.Row{Value: value, Rev: row.Owner, Expires: row.Expiry()}
+}
+
+// lockRow reads what is there; what is missing or of another type is zero.
+func lockRow(key lock.Key, row *db.Row) lock.Row {
+	value, _ := row.Value.(native.Map)
+	by, _ := value["by"].(native.Map)
+	return lock.Row{
+		Key:   key,
+		Owner: text(value, "owner"),
+		Start: stamp(value, "start"),
+		Until: stamp(value, "until"),
+		By: lock.Holder{
+			HostKind: text(by, "host_kind"),
+			HostName: text(by, "host_name"),
+			Process:  text(by, "process"),
+			Run:      text(by, "run"),
+			Script:   text(by, "script"),
+		},
+	}
+}
+
+func text(m native.Map, name string) string {
+	s, _ := m[name].(string)
+	return s
+}
+
+func stamp(m native.Map, name string) lock.Stamp {
+	f, _ := m[name].(float64)
+	return lock.Stamp(f)
+}

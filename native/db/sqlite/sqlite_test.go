@@ -1,0 +1,30 @@
+package sqlite_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/tidelock-lua/tidelock/native/db/dbtest"
+	"github.com/tidelock-lua/tidelock/native/db/sqlite"
+	"github.com/tidelock-lua/tidelock/native/vm"
+)
+
+func open(t *testing.T, path string, hands *vm.Hands, o sqlite.Options) *sqlite.Store {
+	t.Helper()
+	store, err := sqlite.Open(path, hands, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return store
+}
+
+func TestSQLiteIsAnEngine(t *testing.T) {
+	dbtest.Run(t, func(t *testing.T, hands *vm.Hands) dbtest.Engine {
+		return open(t, filepath.Join(t.TempDir(), "test.db"), hands, sqlite.Options{})
+	})
+}

@@ -1,0 +1,247 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/db"
+)
+
+const (
+	// pageBytesMax and batchBytesMax end an answer early, where DynamoDB
+	// would, so that no answer takes more memory than that.
+	pageBytesMax  = 1 << 20
+	batchBytesMax = 16 << 20
+	// Rows that have expired are removed by writes: at most sweepRows at once,
+	// at most every sweepEvery.
+	sweepRows  = 200
+	sweepEvery = time.Second
+	// Tokens of transactions are kept as rows of this partition, which no
+	// tenant's can be named (those have a slash), until they expire.
+	tokenPartition = "!tokens"
+	tokenSeconds   = 600
+)
+
+// write makes one attempt to change the file. do says what came out; nothing
+// is changed unless that is [native.Applied].
+//
+// ctx bounds only the wait for other writers: once the transaction has begun,
+// it runs to its end, which is near. So it is always known what became of it,
+// unless the disk fails.
+func (s *Store) write(ctx context.Context, do func(*change) (native.Outcome, error)) (a native.Attempt) {
+	a.Sent = s.hands.Read()
+	defer func() { a.Received = s.hands.Read() }()
+	a.Outcome = native.NotApplied
+	conn, tx, err := s.begin(ctx)
+	if err != nil {
+		a.Err = trouble(err)
+		return a
+	}
+	defer conn.Close()
+	defer tx.Rollback() // nothing after a commit
+	c := &change{tx: tx, stmts: &s.stmts}
+	outcome, err := do(c)
+	if err == nil && outcome == native.Applied {
+		err = s.sweep(c)
+	}
+	if err != nil {
+		a.Err = trouble(err)
+		return a
+	}
+	if outcome == native.Applied {
+		if err := tx.Commit(); err != nil {
+			a.Outcome, a.Err = native.Unknown, trouble(err)
+			return a
+		}
+	}
+	a.Outcome = outcome
+	return a
+}
+
+// begin waits for the connection and for other processes.
+func (s *Store) begin(ctx context.Context) (conn *sql.Conn, tx *sql.Tx, err error) {
+	err = s.wait(ctx, func() error {
+		if conn, err = s.writer.Conn(ctx); err != nil {
+			return err
+		}
+		if tx, err = conn.BeginTx(context.WithoutCancel(ctx), nil); err != nil {
+			conn.Close()
+		}
+		return err
+	})
+	return conn, tx, err
+}
+
+// sweeper remembers when the file was last swept by this process.
+type sweeper struct {
+	mu   sync.Mutex // guards next
+	next time.Duration
+}
+
+// due says whether it is time to sweep again.
+func (s *sweeper) due(now time.Duration) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now < s.next {
+		return false
+	}
+	s.next = now + sweepEvery
+	return true
+}
+
+// sweep removes rows that have expired, so that the file stops growing.
+func (s *Store) sweep(c *change) error {
+	now := s.hands.Read()
+	if !s.sweeper.due(now.Fast) {
+		return nil
+	}
+	_, err := c.tx.Stmt(c.stmts.sweep).Exec(now.Wall.Unix(), sweepRows)
+	return err
+}
+
+// read makes one attempt to read.
+func (s *Store) read(ctx context.Context, do func() error) (a native.Attempt) {
+	a.Sent = s.hands.Read()
+	a.Outcome = native.Applied
+	if err := s.wait(ctx, func() error { return errors.Join(ctx.Err(), do()) }); err != nil {
+		a.Outcome, a.Err = native.NotApplied, trouble(err)
+	}
+	a.Received = s.hands.Read()
+	return a
+}
+
+// trouble is err as the layer above understands it.
+func trouble(err error) error {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), isBusy(err):
+		return &native.Error{Code: db.CodeContention, Message: "other writers kept the database file busy", Retryable: true, Cause: err}
+	default:
+		return &native.Error{Code: db.CodeUnavailable, Message: "the database file can't be used", Cause: err}
+	}
+}
+
+// Get implements [db.Store].
+func (s *Store) Get(ctx context.Context, key db.Key, _ bool) (answer db.Answer) {
+	answer.Attempt = s.read(ctx, func() (err error) {
+		answer.Row, _, err = getRow(s.stmts.read, key)
+		return err
+	})
+	return answer
+}
+
+// GetMany implements [db.Store].
+func (s *Store) GetMany(ctx context.Context, keys []db.Key, _ bool) (found db.Found) {
+	found.Attempt = s.read(ctx, func() error {
+		found.Rows, found.Unread = map[db.Key]db.Row{}, nil
+		total := 0
+		for i, key := range keys {
+			row, bytes, err := getRow(s.stmts.read, key)
+			if err != nil {
+				return err
+			}
+			if row != nil {
+				found.Rows[key] = *row
+			}
+			if total += bytes; total >= batchBytesMax {
+				found.Unread = keys[i+1:]
+				return nil
+			}
+		}
+		return nil
+	})
+	return found
+}
+
+// Write implements [db.Store].
+func (s *Store) Write(ctx context.Context, w db.Write, now int64) (answer db.Answer) {
+	answer.Attempt = s.write(ctx, func(c *change) (native.Outcome, error) {
+		old, err := c.get(w.Key)
+		if err != nil {
+			return native.NotApplied, err
+		}
+		next, ok := w.Apply(old, now)
+		if !ok {
+			answer.Row = old
+			return native.Refused, nil
+		}
+		answer.Row = next
+		return native.Applied, c.set(w.Key, next)
+	})
+	return answer
+}
+
+// Transact implements [db.Store].
+func (s *Store) Transact(ctx context.Context, token string, writes []db.Write, now int64) (verdict db.Verdict) {
+	verdict.Attempt = s.write(ctx, func(c *change) (native.Outcome, error) {
+		mark := db.Key{Partition: tokenPartition, Key: token}
+		before, err := c.get(mark)
+		if err != nil || before.Alive(now) {
+			return native.Applied, err
+		}
+		for i, w := range writes {
+			old, err := c.get(w.Key)
+			if err != nil {
+				return native.NotApplied, err
+			}
+			next, ok := w.Apply(old, now)
+			if !ok {
+				verdict.Refusals = append(verdict.Refusals, db.Refusal{Index: i, Row: old})
+			} else if w.Verb != db.Check {
+				if err := c.set(w.Key, next); err != nil {
+					return native.NotApplied, err
+				}
+			}
+		}
+		if len(verdict.Refusals) > 0 {
+			return native.Refused, nil
+		}
+		return native.Applied, c.set(mark, &db.Row{Expires: now + tokenSeconds})
+	})
+	return verdict
+}
+
+// Query implements [db.Store].
+func (s *Store) Query(ctx context.Context, q db.Query) (listing db.Listing) {
+	listing.Attempt = s.read(ctx, func() (err error) {
+		listing.Items, listing.Last, err = s.page(q)
+		return err
+	})
+	return listing
+}
+
+// page reads the rows of a query, and one more to know whether there is one.
+func (s *Store) page(q db.Query) (items []db.Item, last string, err error) {
+	rows, err := s.stmts.list[order{q.Reverse, q.KeysOnly}].Query(q.Partition, q.Low, q.High, q.Limit+1)
+	if err != nil {
+		return nil, "", err
+	}
+	defer rows.Close()
+	bytes := 0
+	key := ""
+	for n := 0; rows.Next(); n++ {
+		if n == q.Limit || bytes >= pageBytesMax {
+			return items, key, rows.Close()
+		}
+		var value sql.RawBytes
+		var item db.Item
+		var expires sql.NullInt64
+		if err := rows.Scan(&item.Key, &value, &item.Rev, &expires); err != nil {
+			return nil, "", err
+		}
+		key = item.Key
+		bytes += len(value)
+		item.Expires = expires.Int64
+		if !item.Alive(q.Now) {
+			continue
+		}
+		if item.Value, err = decodeColumn(value); err != nil {
+			return nil, "", err
+		}
+		items = append(items, item)
+	}
+	return items, "", errors.Join(rows.Err(), rows.Close())
+}

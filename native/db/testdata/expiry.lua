@@ -1,0 +1,22 @@
+-- Expired means absent, for every verb at once.
+local t = native.db.open("expiry")
+local rev = t:put("k", 1, { ttl = 10 })
+t:add("window", 1, { ttl = 60 })
+native.sleep(9000)
+assert(t:get("k") == 1)
+native.sleep(2000)
+assert(t:get("k") == nil and next((t:get_many{ "k" })) == nil)
+for key in t:each() do assert(key == "window") end
+assert(t:put("k", 2, { rev = rev }) == nil)
+assert(t:delete("k", { rev = rev }) == false)
+assert(t:put("k", 3, { new = true, ttl = 5 }))
+assert(t:add("window", 1, { ttl = 60 }) == 2)
+native.sleep(50000) -- a minute after the first addition
+assert(t:add("window", 1, { ttl = 60 }) == 1)
+t:update("window", function(n) return n + 1 end)
+native.sleep(61000)
+assert(t:get("window") == nil, "an update keeps the lifetime")
+t:put("k", 4, { ttl = 5 })
+t:put("k", 5)
+native.sleep(3600000 / 2)
+assert(t:get("k") == 5, "a put without ttl lives for ever")

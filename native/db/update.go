@@ -1,0 +1,61 @@
+package db
+
+import "context"
+
+// triesMax is how often Update calls its function at most.
+const triesMax = 8
+
+// Update replaces the value under key by what change makes of it: change gets
+// the row, nil if there is none, and returns the new value, or nil to leave
+// everything as it is. If somebody else writes in between, change is called
+// again with what is there now, up to 8 times ([CodeContention]); it runs
+// outside of any transaction, so it may take its time. The row keeps its
+// expiry.
+//
+// It returns the row as written, nil if change returned nil. Errors of change
+// are returned as they are.
+func (p *Partition) Update(ctx context.Context, account Account, key string, change func(*Row) (any, error)) (*Row, error) {
+	if err := checkKey(key); err != nil {
+		return nil, about(err, "update", key)
+	}
+	row, err := p.get(ctx, account, "update", key, false)
+	if err != nil {
+		return nil, err
+	}
+	for try := 1; ; try++ {
+		value, err := change(row)
+		if err != nil || value == nil {
+			return nil, err
+		}
+		e, err := p.replacing(row, key, value)
+		if err != nil {
+			return nil, err
+		}
+		rev, current, err := p.put(ctx, account, "update", e)
+		switch {
+		case err != nil:
+			return nil, err
+		case rev != "":
+			return &Row{Value: e.write.Value, Rev: rev, Expires: e.write.Expires}, nil
+		case try == triesMax || !p.db.pause(ctx, account, pauseBase, try):
+			return nil, contention("update", key)
+		}
+		row = current
+	}
+}
+
+// replacing is the entry that puts value in the place of row, if that is still
+// there, or where nothing is.
+func (p *Partition) replacing(row *Row, key string, value any) (Entry, error) {
+	condition := Condition{New: true}
+	var expires int64
+	if row != nil {
+		condition, expires = Condition{Rev: row.Rev}, row.Expires
+	}
+	e, err := p.ToPut(key, value, PutOptions{If: condition})
+	if err != nil {
+		return Entry{}, about(err, "update", key)
+	}
+	e.write.Expires = expires
+	return e, nil
+}

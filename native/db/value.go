@@ -1,0 +1,147 @@
+package db
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/tidelock-lua/tidelock/native"
+)
+
+// Limits of a value, each a little inside DynamoDB's.
+const (
+	// valueBytesMax bounds the size of a value as [Size] counts it. It is
+	// 20 KiB below what an item may have, keys and revision included.
+	valueBytesMax = 380 << 10
+	depthMax      = 31 // containers within each other
+	numberMin     = 1e-130
+	numberEnd     = 1e126
+)
+
+// checkValue says whether v can be stored, and how large it is. It makes every
+// -0 inside v a 0, so that all engines read back the same; what it returns is
+// stored instead of v, and v is not to be used any more.
+func checkValue(v any) (clean any, size int, err error) {
+	if v == nil {
+		return nil, 0, refuse(CodeValue, "value: nil (delete removes an entry, native.db.null stores a null)")
+	}
+	clean, bad := cleanValue(v, 0)
+	if bad != nil {
+		return nil, 0, refuse(CodeValue, "value%s", bad)
+	}
+	size = Size(clean)
+	if size > valueBytesMax {
+		return nil, 0, refuse(CodeTooLarge, "value has %d bytes, want at most %d", size, valueBytesMax)
+	}
+	return clean, size, nil
+}
+
+// cleanValue returns errors whose path begins behind the root.
+func cleanValue(v any, depth int) (any, *native.ValueError) {
+	switch v := v.(type) {
+	case native.Null, bool, string:
+		return v, nil
+	case float64:
+		return cleanNumber(v)
+	case native.List:
+		if depth == depthMax {
+			return nil, tooDeep()
+		}
+		for i, element := range v {
+			clean, bad := cleanValue(element, depth+1)
+			if bad != nil {
+				return nil, under("["+strconv.Itoa(i+1)+"]", bad)
+			}
+			v[i] = clean
+		}
+		return v, nil
+	case native.Map:
+		if depth == depthMax {
+			return nil, tooDeep()
+		}
+		return cleanMap(v, depth)
+	default:
+		return nil, &native.ValueError{Reason: fmt.Sprintf("%T can't be stored", v)}
+	}
+}
+
+// cleanMap goes through the keys in order, so that of two flaws the same one is
+// always named.
+func cleanMap(m native.Map, depth int) (any, *native.ValueError) {
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		if key == "" {
+			return nil, &native.ValueError{Reason: "a map key is empty"}
+		}
+		if !utf8.ValidString(key) {
+			return nil, &native.ValueError{Reason: fmt.Sprintf("map key %.80q is not valid UTF-8", key)}
+		}
+		clean, bad := cleanValue(m[key], depth+1)
+		if bad != nil {
+			return nil, under(member(key), bad)
+		}
+		m[key] = clean
+	}
+	return m, nil
+}
+
+func cleanNumber(f float64) (any, *native.ValueError) {
+	magnitude := math.Abs(f)
+	if f != 0 && !(magnitude >= numberMin && magnitude < numberEnd) {
+		return nil, &native.ValueError{Reason: fmt.Sprintf("number %g, want 0 or a magnitude from 1e-130 to under 1e126", f)}
+	}
+	if f == 0 {
+		return 0.0, nil // of either sign
+	}
+	return f, nil
+}
+
+// under puts one more step in front of the path of a flaw.
+func under(step string, flaw *native.ValueError) *native.ValueError {
+	flaw.Path = step + flaw.Path
+	return flaw
+}
+
+func tooDeep() *native.ValueError {
+	return &native.ValueError{Reason: fmt.Sprintf("more than %d lists and maps within each other", depthMax)}
+}
+
+var namePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// member is the step of a path to the key of a map, as one would write it in
+// Lua.
+func member(key string) string {
+	if namePattern.MatchString(key) {
+		return "." + key
+	}
+	return fmt.Sprintf("[%.80q]", key)
+}
+
+// Size is how many bytes v takes up in an item of DynamoDB at most: names and
+// strings by their bytes, 21 for a number, 3 for a container and 1 more for
+// each of its elements.
+func Size(v any) int {
+	switch v := v.(type) {
+	case float64:
+		return 21
+	case string:
+		return len(v)
+	case native.List:
+		n := 3
+		for _, element := range v {
+			n += 1 + Size(element)
+		}
+		return n
+	case native.Map:
+		n := 3
+		for key, element := range v {
+			n += 1 + len(key) + Size(element)
+		}
+		return n
+	default:
+		return 1
+	}
+}

@@ -1,0 +1,58 @@
+package json
+
+import (
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/tidelock-lua/tidelock/native"
+)
+
+// New returns the module native.json.
+func New() native.Module {
+	return native.Module{
+		Name: "json",
+		Funcs: []native.Func{
+			{Name: "encode", Do: encode},
+			{Name: "decode", Do: decode},
+			native.ListFunc(),
+		},
+		Values: map[string]lua.LValue{"null": native.LuaNull()},
+	}
+}
+
+// encode returns a value as JSON text.
+func encode(c *native.Call) error {
+	if c.NArgs() == 0 {
+		c.BadArg(1, "got no value, want a value")
+	}
+	v, err := native.FromLua(c.Run, c.Arg(1), "value", DepthMax)
+	if err != nil {
+		return refused("encode", "json_value", err)
+	}
+	text, err := Encode(v, "value")
+	if err != nil {
+		return refused("encode", "json_value", err)
+	}
+	c.Run.Charge(int64(len(text)))
+	return c.Return(lua.LString(text))
+}
+
+// textMax bounds the text that one call decodes, because its longest string is
+// read without a look at the clock.
+const textMax = 16 << 20
+
+// decode returns the value that a JSON text stands for.
+func decode(c *native.Call) error {
+	text := c.String(1, "text")
+	if len(text) > textMax {
+		c.BadArg(1, "text: got %d bytes, want at most %d", len(text), textMax)
+	}
+	v, err := decodeText([]byte(text), c.Run.Step)
+	if err != nil {
+		return refused("decode", "json_syntax", err)
+	}
+	return c.Return(native.ToLua(c.Run, v))
+}
+
+func refused(op, code string, err error) error {
+	return &native.Error{Code: code, Op: op, Message: err.Error(), Cause: err}
+}

@@ -1,0 +1,186 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/native/lock/locktest"
+	"github.com/tidelock-lua/tidelock/native/vm"
+)
+
+// process is one process of a test, with its own clocks and its own way to
+// the table.
+type process struct {
+	machine *locktest.Machine
+	hands   *vm.Hands
+	table   *locktest.Table
+	time    *lock.TableClock
+	locks   *lock.Locks
+
+	mu       sync.Mutex // guards what follows
+	released []lock.Released
+	warned   []string
+	healed   int
+}
+
+// start starts a process whose wall clock is off by wall.
+func start(t testing.TB, s *locktest.Service, wall time.Duration) *process {
+	t.Helper()
+	machine := locktest.NewMachine(wall)
+	p := startOn(t, s, vm.NewHands(machine))
+	p.machine = machine
+	return p
+}
+
+// startOn starts a process that has its hands already.
+func startOn(t testing.TB, s *locktest.Service, hands *vm.Hands) *process {
+	t.Helper()
+	p := &process{hands: hands, time: lock.NewTableClock(0, nil), table: s.Connect(hands)}
+	var err error
+	p.locks, err = lock.New(p.hands, p.table, p.time, lock.Options{Events: lock.Events{
+		Released: func(r lock.Released) { p.note(func() { p.released = append(p.released, r) }) },
+		Healed:   func(lock.Key) { p.note(func() { p.healed++ }) },
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (p *process) note(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f()
+}
+
+// releases returns how each lease of the process was given up.
+func (p *process) releases() []lock.Freeing {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var how []lock.Freeing
+	for _, r := range p.released {
+		how = append(how, r.How)
+	}
+	return how
+}
+
+var theLock = lock.Key{Tenant: "acme", Name: "import-42"}
+
+// request is request with warnings noted.
+func (p *process) request(change ...func(*lock.Request)) lock.Request {
+	r := request(change...)
+	r.Warn = func(text string) { p.note(func() { p.warned = append(p.warned, text) }) }
+	return r
+}
+
+// request asks for the lock for 30 s, once; change what a test is about.
+func request(change ...func(*lock.Request)) lock.Request {
+	r := lock.Request{Key: theLock, Lease: 30 * time.Second}
+	for _, f := range change {
+		f(&r)
+	}
+	return r
+}
+
+func wait(d time.Duration) func(*lock.Request)  { return func(r *lock.Request) { r.Wait = d } }
+func lease(d time.Duration) func(*lock.Request) { return func(r *lock.Request) { r.Lease = d } }
+func turn(r *lock.Request)                      { r.Turn = true }
+func local(r *lock.Request)                     { r.Scope = lock.Local }
+
+// acquire requires the lock to be had.
+func (p *process) acquire(t testing.TB, change ...func(*lock.Request)) *lock.Lease {
+	t.Helper()
+	l, err := p.locks.Acquire(t.Context(), p.request(change...))
+	if l == nil || err != nil {
+		t.Fatalf("got lease %v and error %v, want a lease", l, err)
+	}
+	return l
+}
+
+// refused requires the lock not to be had because somebody holds it.
+func (p *process) refused(t testing.TB, change ...func(*lock.Request)) {
+	t.Helper()
+	if l, err := p.locks.Acquire(t.Context(), p.request(change...)); l != nil || err != nil {
+		t.Fatalf("got lease %v and error %v, want neither", l, err)
+	}
+}
+
+// fails requires an error of this code.
+func (p *process) fails(t testing.TB, code string, change ...func(*lock.Request)) *native.Error {
+	t.Helper()
+	l, err := p.locks.Acquire(t.Context(), p.request(change...))
+	known, ok := errors.AsType[*native.Error](err)
+	if l != nil || !ok || known.Code != code {
+		t.Fatalf("got lease %v and error %v, want an error with code %s", l, err, code)
+	}
+	return known
+}
+
+// faults lets the requests of op meet the given faults one after the other,
+// and the rest pass.
+func faults(op string, list ...locktest.Fault) func(locktest.Request) locktest.Fault {
+	return func(r locktest.Request) (f locktest.Fault) {
+		if r.Op == op && len(list) > 0 {
+			f, list = list[0], list[1:]
+		}
+		return f
+	}
+}
+
+// knowTime lets a process learn the table's time, so that the requests that
+// follow are all about the lock.
+func (p *process) knowTime(t testing.TB) {
+	t.Helper()
+	p.acquire(t, func(r *lock.Request) { r.Key.Name = "another" }).Release(t.Context())
+}
+
+// ops returns the ops of the requests about the lock.
+func ops(s *locktest.Service) []string {
+	var list []string
+	for _, r := range s.Requests() {
+		if r.Key == theLock {
+			list = append(list, r.Op)
+		}
+	}
+	return list
+}
+
+func checkOps(t testing.TB, s *locktest.Service, want ...string) {
+	t.Helper()
+	if got := ops(s); !slices.Equal(got, want) {
+		t.Errorf("got requests %v, want %v", got, want)
+	}
+}
+
+func checkNoRows(t testing.TB, s *locktest.Service) {
+	t.Helper()
+	if rows := s.Rows(); len(rows) > 0 {
+		t.Errorf("got rows %+v, want none", rows)
+	}
+}
+
+func checkReleased(t testing.TB, p *process, want ...lock.Freeing) {
+	t.Helper()
+	if got := p.releases(); !slices.Equal(got, want) {
+		t.Errorf("got leases given up as %v, want %v", got, want)
+	}
+}
+
+// took returns how long f takes.
+func took(f func()) time.Duration {
+	from := time.Now()
+	f()
+	return time.Since(from)
+}
+
+func cancelAfter(t testing.TB, d time.Duration, cause error) context.Context {
+	ctx, cancel := context.WithTimeoutCause(t.Context(), d, cause)
+	t.Cleanup(cancel)
+	return ctx
+}

@@ -1,0 +1,331 @@
+package lock
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tidelock-lua/tidelock/native/vm"
+)
+
+const (
+	// MinGuard is the smallest guard that is accepted; see the package comment.
+	MinGuard = time.Second
+	// DefaultGuard is the guard of [Options] that don't set one.
+	DefaultGuard = 2 * time.Second
+	// DefaultMaxLease is the longest lease of [Options] that don't set one.
+	DefaultMaxLease = time.Hour
+	// MinLease is the shortest lease.
+	MinLease = time.Millisecond
+	// NameMax is how many bytes the name of a lock may have.
+	NameMax = 512
+)
+
+// Scope says who excludes each other. Locks of the same name but of different
+// scopes have nothing to do with each other.
+type Scope int
+
+const (
+	// DB: all processes that share the table.
+	DB Scope = iota
+	// Local: the callers of this process.
+	Local
+)
+
+// String returns the scope as scripts write it: "db" or "local".
+func (s Scope) String() string {
+	if s == Local {
+		return "local"
+	}
+	return "db"
+}
+
+// Options configure the locks of a process.
+type Options struct {
+	// Guard is how long a row outlives its lease: at least [MinGuard], 0 is
+	// [DefaultGuard]. All processes that share a table should use the same.
+	Guard time.Duration
+	// MaxLease is the longest lease that a call may ask for; 0 is
+	// [DefaultMaxLease].
+	MaxLease time.Duration
+	// Events is told what happens.
+	Events Events
+	// Jitter returns a random number in [0, 1) for pauses; nil is
+	// [rand.Float64].
+	Jitter func() float64
+	// Timeout bounds one request to the table; nil is [context.WithTimeout].
+	// Together with a [vm.Clock] it lets a simulation own all time.
+	Timeout func(context.Context, time.Duration) (context.Context, context.CancelFunc)
+}
+
+// Locks is where the callers of one process ask for locks. It is safe for use
+// by many goroutines.
+type Locks struct {
+	protocol
+	maxLease time.Duration
+	local    *queue // the locks of scope Local
+	rows     *queue // in front of the rows: one caller at a time asks the table
+}
+
+// New returns the locks of a process. table may be nil: then asking for a lock
+// of scope [DB] is an error. tableTime is the time of that table, a
+// [TableClock] or a [MachineClock].
+func New(hands *vm.Hands, table Table, tableTime TableTime, o Options) (*Locks, error) {
+	if o.Guard == 0 {
+		o.Guard = DefaultGuard
+	}
+	if o.Guard < MinGuard {
+		return nil, fmt.Errorf("lock guard %v: want %v or more", o.Guard, MinGuard)
+	}
+	if o.MaxLease == 0 {
+		o.MaxLease = DefaultMaxLease
+	}
+	if o.MaxLease < MinLease {
+		return nil, fmt.Errorf("longest lease %v: want %v or more", o.MaxLease, MinLease)
+	}
+	if o.Jitter == nil {
+		o.Jitter = rand.Float64
+	}
+	if o.Timeout == nil {
+		o.Timeout = context.WithTimeout
+	}
+	return &Locks{
+		protocol: protocol{
+			hands: hands, table: table, time: tableTime, guard: o.Guard,
+			events: o.Events, jitter: o.Jitter, timeout: o.Timeout,
+		},
+		maxLease: o.MaxLease,
+		local:    newQueue(hands),
+		rows:     newQueue(hands),
+	}, nil
+}
+
+// MaxLease is the longest lease that a call may ask for.
+func (l *Locks) MaxLease() time.Duration { return l.maxLease }
+
+// Request is what one call asks for.
+type Request struct {
+	Key   Key
+	Scope Scope
+	// Lease is how long the lock may be held: from [MinLease] up to
+	// [Options.MaxLease]. Fractions of a millisecond are cut for the holder,
+	// and rounded up for the row.
+	Lease time.Duration
+	// Wait is how long to wait for a lock that somebody holds; 0 asks once. A
+	// wait never goes on past the lease, which counts from the beginning.
+	Wait time.Duration
+	// Turn waits for as long as the context lasts instead of Wait, and counts
+	// the lease from the attempt that succeeds.
+	Turn bool
+	// Poll is, for Turn, how often to look again at a lock that is held
+	// elsewhere; 0 is the growing pause.
+	Poll time.Duration
+	// By says who asks.
+	By Holder
+	// Held is the set of locks of the run that asks; nil if it asks once only.
+	Held *Held
+	// Spend is called before each put; its error, for a budget that is used
+	// up, ends the asking. nil: no budget.
+	Spend func() error
+	// Warn is told what the author of the script should know; nil: nobody.
+	Warn func(text string)
+	// HostEnd is the fast hand's reading at which the host ends, so that a
+	// release has to be over; 0 if it doesn't.
+	HostEnd time.Duration
+}
+
+func (r Request) runFor() time.Duration { return r.Lease.Truncate(time.Millisecond) }
+
+func (r Request) waitEnd(asked time.Duration) time.Duration {
+	if r.Turn {
+		return math.MaxInt64
+	}
+	return asked + min(r.Wait.Truncate(time.Millisecond), r.runFor())
+}
+
+func (r Request) once() bool { return !r.Turn && r.Wait < time.Millisecond }
+
+func (r Request) spend() error {
+	if r.Spend == nil {
+		return nil
+	}
+	return r.Spend()
+}
+
+func (r Request) warn(text string) {
+	if r.Warn != nil {
+		r.Warn(text)
+	}
+}
+
+func (r Request) check(maxLease time.Duration) error {
+	switch name := r.Key.Name; {
+	case name == "" || len(name) > NameMax || !utf8.ValidString(name):
+		return fmt.Errorf("lock name %.64q: want valid UTF-8 of 1 to %d bytes", name, NameMax)
+	case r.Lease < MinLease || r.Lease > maxLease:
+		return fmt.Errorf("lease %v: want %v to %v", r.Lease, MinLease, maxLease)
+	case r.Wait < 0 || r.Poll < 0:
+		return fmt.Errorf("wait %v, poll %v: want 0 or more", r.Wait, r.Poll)
+	}
+	return nil
+}
+
+// Acquire asks for a lock. It returns nil and no error if the lock could not
+// be had in time because somebody holds it: its last attempt was refused. Else
+// the error is the store's, the budget's, or the cause of ctx, which should
+// end with the run that asks; whatever it is, no row is left behind that this
+// call knows of.
+//
+// A lease has to be given up by [Lease.Release] or [Lease.Keep], after what it
+// protects has really ended.
+func (l *Locks) Acquire(ctx context.Context, req Request) (*Lease, error) {
+	asked := l.hands.Read()
+	if err := req.check(l.maxLease); err != nil {
+		return nil, err
+	}
+	if req.Held.has(req) {
+		return nil, l.reentered(req)
+	}
+	if !req.Turn && req.Wait >= req.Lease {
+		req.warn(fmt.Sprintf(
+			"wait_ms (%v) is not below lease_ms (%v): waiting uses the lease up; native.lock.turn is for long waits",
+			inMillis(req.Wait), inMillis(req.Lease)))
+	}
+	ask := l.acquireRow
+	if req.Scope == Local {
+		ask = l.acquireLocal
+	}
+	lease, err := ask(ctx, req, asked)
+	l.events.asked(req.Key, req.Scope, l.hands.Fast()-asked.Fast, lease != nil)
+	if lease != nil {
+		req.Held.add(req)
+	}
+	return lease, err
+}
+
+func inMillis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// reentered answers a run that asks for what it holds itself.
+func (l *Locks) reentered(req Request) error {
+	if req.Turn {
+		return errReentered(req.Key)
+	}
+	req.warn("this run already holds the lock, and locks are not reentrant: not acquired")
+	return nil
+}
+
+func (l *Locks) acquireLocal(ctx context.Context, req Request, asked vm.Reading) (*Lease, error) {
+	s, err := l.local.enter(ctx, req.Key, req.waitEnd(asked.Fast), req.once())
+	if s == nil {
+		return nil, err
+	}
+	from := asked.Fast
+	now := l.hands.Fast()
+	if req.Turn {
+		from = now
+	}
+	end := from + req.runFor()
+	if now >= end {
+		l.local.leave(s)
+		return nil, nil
+	}
+	return &Lease{Row: Row{Key: req.Key, By: req.By}, End: end, locks: l, req: req, queue: l.local, slot: s, since: now}, nil
+}
+
+func (l *Locks) acquireRow(ctx context.Context, req Request, asked vm.Reading) (lease *Lease, err error) {
+	if l.table == nil {
+		return nil, errNoTable(req.Key)
+	}
+	s, err := l.rows.enter(ctx, req.Key, req.waitEnd(asked.Fast), req.once())
+	if s == nil {
+		return nil, err
+	}
+	defer func() {
+		if lease == nil {
+			l.rows.leave(s)
+		}
+	}()
+	if rested, err := l.rest(ctx, s.restEnd, req.waitEnd(asked.Fast)); !rested {
+		return nil, err
+	}
+	a := asking{protocol: &l.protocol, req: req, asked: asked}
+	g, err := a.acquire(ctx)
+	if a.refused {
+		s.lost()
+	}
+	if g == nil {
+		return nil, err
+	}
+	now := l.hands.Fast()
+	s.won(now)
+	return &Lease{Row: g.row, End: g.end, locks: l, req: req, queue: l.rows, slot: s, since: now}, nil
+}
+
+// rest waits until restEnd, so that other processes get their turn. It returns
+// false if the caller's own wait is over before.
+func (l *Locks) rest(ctx context.Context, restEnd, waitEnd time.Duration) (bool, error) {
+	now := l.hands.Fast()
+	if restEnd <= now {
+		return true, nil
+	}
+	if l.hands.Sleep(ctx, min(restEnd, waitEnd)-now) != nil {
+		return false, context.Cause(ctx)
+	}
+	return restEnd <= waitEnd, nil
+}
+
+// Lease is a lock that is held.
+type Lease struct {
+	// Row is the lock's row as it is in the table. Of a [Local] lock only its
+	// Key and By are set.
+	Row Row
+	// End is the reading of the fast hand at which what the lease protects has
+	// to be stopped.
+	End time.Duration
+
+	locks *Locks
+	req   Request
+	queue *queue
+	slot  *slot
+	since time.Duration // fast hand
+	over  atomic.Bool
+}
+
+// Release gives the lock up. It returns when the table has answered, after 2 s,
+// or at the host's end, and doesn't end with ctx, which only carries values.
+// How it went is told to [Events.Released]: it must never mask how the work
+// that was protected ended. Giving up again does nothing.
+func (le *Lease) Release(ctx context.Context) {
+	le.giveUp(func() (Freeing, error) {
+		if le.req.Scope == Local {
+			return Freed, nil
+		}
+		return le.locks.release(ctx, le.Row.Key, le.Row.Owner, le.req.HostEnd)
+	})
+}
+
+// Keep gives the lock up without a request: its row runs out by itself, which
+// is the guard later than the lease at least. It is for work that left a write
+// behind whose outcome isn't known, so that the write lands before the next
+// holder starts. A [Local] lock has no row and is free at once.
+func (le *Lease) Keep() {
+	le.giveUp(func() (Freeing, error) { return Kept, nil })
+}
+
+func (le *Lease) giveUp(free func() (Freeing, error)) {
+	if le.over.Swap(true) {
+		return
+	}
+	defer le.queue.leave(le.slot)
+	defer le.req.Held.remove(le.req)
+	now := le.locks.hands.Fast()
+	how, err := free()
+	le.locks.events.released(Released{
+		Key: le.Row.Key, Scope: le.req.Scope, By: le.Row.By,
+		Held: now - le.since, Over: max(now-le.End, 0), How: how, Err: err,
+	})
+}

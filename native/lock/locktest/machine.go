@@ -1,0 +1,65 @@
+// Package locktest has what tests of locks need instead of a real store: a
+// table whose service dates its answers, requests that get lost, delayed or
+// duplicated as a test wants it, and machines whose clocks are wrong.
+package locktest
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/tidelock-lua/tidelock/native/vm"
+)
+
+// Machine is the clock of a machine that is set, suspended, or runs too fast.
+// Between such events it runs with the clock it was made from. It is safe for
+// use by many goroutines.
+type Machine struct {
+	clock vm.Clock
+
+	mu         sync.Mutex // guards what follows
+	start      vm.Instant
+	wall, mono time.Duration // how far each clock is off
+	ppm        int64         // how much faster than the truth both run, in millionths
+}
+
+// NewMachine returns a machine whose wall clock is off by wall. In a
+// testing/synctest bubble it must be made inside.
+func NewMachine(wall time.Duration) *Machine {
+	clock := vm.SystemClock()
+	return &Machine{clock: clock, start: clock.Now(), wall: wall}
+}
+
+// Now reads both clocks.
+func (m *Machine) Now() vm.Instant {
+	now := m.clock.Now()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	gain := (now.Mono - m.start.Mono) / 1e6 * time.Duration(m.ppm)
+	return vm.Instant{Wall: now.Wall.Add(m.wall + gain), Mono: now.Mono + m.mono + gain}
+}
+
+// Sleep waits for d of true time, or until ctx is done.
+func (m *Machine) Sleep(ctx context.Context, d time.Duration) error { return m.clock.Sleep(ctx, d) }
+
+// Step sets the wall clock forward by d, or back.
+func (m *Machine) Step(d time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.wall += d
+}
+
+// Suspend lets d pass on the wall clock while the monotonic one stands still.
+// The caller lets the same d of true time pass.
+func (m *Machine) Suspend(d time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mono -= d
+}
+
+// Run makes both clocks gain ppm millionths from the beginning on.
+func (m *Machine) Run(ppm int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ppm = ppm
+}

@@ -1,0 +1,266 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/tenant"
+)
+
+// Service keeps rows in memory and dates its answers, as the service behind a
+// real table does. Processes reach it by a [Table] of their own.
+type Service struct {
+	// Latency is how long a request takes, half of it each way.
+	Latency time.Duration
+
+	mu   sync.Mutex // guards what follows
+	now  func() time.Time
+	rows map[lock.Key]lock.Row
+	sent []Request
+}
+
+// NewService returns an empty service whose clock is now (nil: [time.Now]).
+func NewService(now func() time.Time) *Service {
+	if now == nil {
+		now = time.Now
+	}
+	return &Service{now: now, rows: make(map[lock.Key]lock.Row)}
+}
+
+// Request is one request as a process sent it.
+type Request struct {
+	Op    string // "put" or "delete"
+	Key   lock.Key
+	Owner string
+	Row   lock.Row   // of a put
+	Now   lock.Stamp // :now of a put
+	At    time.Time  // when it was sent, on the service's clock
+}
+
+// Requests returns what was sent so far, oldest first: all, or those of one
+// op.
+func (s *Service) Requests(op ...string) []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found []Request
+	for _, r := range s.sent {
+		if len(op) == 0 || slices.Contains(op, r.Op) {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+// Rows returns the rows that are stored, in order of their names.
+func (s *Service) Rows() []lock.Row {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var rows []lock.Row
+	for _, r := range s.rows {
+		rows = append(rows, r)
+	}
+	slices.SortFunc(rows, func(a, b lock.Row) int { return strings.Compare(a.Key.Name, b.Key.Name) })
+	return rows
+}
+
+// Store puts a row there, whatever is there, as an operator or another program
+// would.
+func (s *Service) Store(row lock.Row) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rows[row.Key] = row
+}
+
+// Remove takes the row of key away, as an operator or the table's expiry does.
+func (s *Service) Remove(key lock.Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.rows, key)
+}
+
+// SetClock replaces the service's clock.
+func (s *Service) SetClock(now func() time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now = now
+}
+
+// apply acts on one request, as one atomic step.
+func (s *Service) apply(r Request) (native.Outcome, *lock.Row) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old, there := s.rows[r.Key]
+	free := !there || old.Until <= r.Now
+	if r.Op == "delete" {
+		free = there && old.Owner == r.Owner
+	}
+	switch {
+	case !free && there:
+		return native.Refused, &old
+	case !free:
+		return native.Refused, nil
+	case r.Op == "put":
+		s.rows[r.Key] = r.Row
+	default:
+		delete(s.rows, r.Key)
+	}
+	return native.Applied, nil
+}
+
+func (s *Service) note(r Request) Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.At = s.now()
+	s.sent = append(s.sent, r)
+	return r
+}
+
+func (s *Service) date() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now().Truncate(time.Second)
+}
+
+// Fate is what happens to one request. The zero Fate is: nothing special.
+type Fate int
+
+const (
+	// Answered: the request arrives, and so does its answer.
+	Answered Fate = iota
+	// AnswerLost: the request is acted upon, its answer never comes.
+	AnswerLost
+	// Lost: the request never arrives, and the sender doesn't know.
+	Lost
+	// Late: the request arrives after its sender has given it up.
+	Late
+	// Turned: the service turns the request down and says when to retry.
+	Turned
+	// NoTable: there is no table of that name.
+	NoTable
+	// Unreachable: the request can't be sent.
+	Unreachable
+)
+
+// Fault says what happens to one request, and how long that takes on top of
+// the service's latency.
+type Fault struct {
+	Fate Fate
+	// After delays the answer, or the error that takes its place. A Late
+	// request arrives this long after its sender has been told.
+	After time.Duration
+}
+
+// Table is one process's way to a [Service].
+type Table struct {
+	service *Service
+	hands   *vm.Hands
+	// Fault decides on each request; nil lets all pass.
+	Fault func(Request) Fault
+}
+
+// Connect returns the table as a process with these hands reaches it.
+func (s *Service) Connect(hands *vm.Hands) *Table { return &Table{service: s, hands: hands} }
+
+// PutLock is one attempt of a put.
+func (t *Table) PutLock(ctx context.Context, row lock.Row, now lock.Stamp) lock.Answer {
+	return t.send(ctx, Request{Op: "put", Key: row.Key, Owner: row.Owner, Row: row, Now: now})
+}
+
+// DeleteLock is one attempt of a conditional delete.
+func (t *Table) DeleteLock(ctx context.Context, key lock.Key, owner string) lock.Answer {
+	return t.send(ctx, Request{Op: "delete", Key: key, Owner: owner})
+}
+
+func (t *Table) send(ctx context.Context, r Request) lock.Answer {
+	a := lock.Answer{Attempt: native.Attempt{Sent: t.hands.Read()}}
+	if ctx.Err() != nil {
+		a.Outcome, a.Err = native.NotApplied, unavailable(ctx.Err())
+		a.Received = a.Sent
+		return a
+	}
+	var fault Fault
+	r = t.service.note(r)
+	if t.Fault != nil {
+		fault = t.Fault(r)
+	}
+	t.meet(ctx, r, fault, &a)
+	a.Received = t.hands.Read()
+	return a
+}
+
+// meet lets the request meet its fate.
+func (t *Table) meet(ctx context.Context, r Request, f Fault, a *lock.Answer) {
+	half := t.service.Latency / 2
+	switch f.Fate {
+	case Answered:
+		a.Outcome = native.Unknown
+		if a.Err = t.pass(ctx, half); a.Err != nil {
+			// Given up on the way: it arrives all the same.
+			time.AfterFunc(half, func() { t.service.apply(r) })
+			return
+		}
+		outcome, old := t.service.apply(r)
+		date := t.service.date()
+		if a.Err = t.pass(ctx, half+f.After); a.Err == nil {
+			a.Outcome, a.Old, a.Date = outcome, old, date
+		}
+	case AnswerLost:
+		t.service.apply(r)
+		a.Outcome, a.Err = native.Unknown, t.broken(ctx, f.After)
+	case Lost:
+		a.Outcome, a.Err = native.Unknown, t.broken(ctx, f.After)
+	case Late:
+		a.Outcome, a.Err = native.Unknown, t.broken(ctx, 0)
+		time.AfterFunc(f.After, func() { t.service.apply(r) })
+	case Turned:
+		a.Outcome, a.Err = native.NotApplied, t.refuse(ctx, f.After, "db_throttled", true)
+		a.Date = t.service.date()
+	case NoTable:
+		a.Outcome, a.Err = native.NotApplied, t.refuse(ctx, f.After, "db_unavailable", false)
+		a.Date = t.service.date()
+	case Unreachable:
+		a.Outcome, a.Err = native.NotApplied, t.refuse(ctx, f.After, "db_unavailable", true)
+	}
+}
+
+// pass lets time pass until the request is given up.
+func (t *Table) pass(ctx context.Context, d time.Duration) error {
+	if err := t.hands.Sleep(ctx, d); err != nil {
+		return unavailable(err)
+	}
+	return nil
+}
+
+func (t *Table) broken(ctx context.Context, after time.Duration) error {
+	if err := t.pass(ctx, t.service.Latency+after); err != nil {
+		return err
+	}
+	return unavailable(errors.New("connection reset"))
+}
+
+func (t *Table) refuse(ctx context.Context, after time.Duration, code string, retryable bool) error {
+	_ = t.pass(ctx, t.service.Latency+after)
+	return &native.Error{Code: code, Message: "refused by the test", Retryable: retryable}
+}
+
+func unavailable(cause error) error {
+	return &native.Error{Code: "db_unavailable", Message: "no answer", Retryable: true, Cause: cause}
+}
+
+// ListLocks reads all rows of a tenant as one page.
+func (t *Table) ListLocks(_ context.Context, id tenant.ID, after string) lock.Page {
+	p := lock.Page{Attempt: native.Attempt{Outcome: native.Applied, Date: t.service.date()}}
+	for _, r := range t.service.Rows() {
+		if r.Key.Tenant == id && r.Key.Name > after {
+			p.Rows = append(p.Rows, r)
+		}
+	}
+	return p
+}

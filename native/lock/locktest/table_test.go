@@ -1,0 +1,15 @@
+package locktest_test
+
+import (
+	"testing"
+
+	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/native/lock/locktest"
+	"github.com/tidelock-lua/tidelock/native/vm"
+)
+
+func TestTheServiceKeepsTheContractOfATable(t *testing.T) {
+	locktest.Contract(t, func(*testing.T) lock.Table {
+		return locktest.NewService(nil).Connect(vm.NewHands(vm.SystemClock()))
+	})
+}

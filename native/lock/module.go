@@ -1,0 +1,137 @@
+package lock
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/vm"
+)
+
+const (
+	defaultLease = 30 * time.Second // of lease_ms
+	reserved     = "native:"        // how names begin that only the host uses
+)
+
+// ModuleOptions say what native.lock has to know beyond [Locks].
+type ModuleOptions struct {
+	// Process names this process in the rows, for people; "" leaves it out.
+	Process string
+	// HostEnd is when the host of a run ends, on the fast hand; nil: it doesn't.
+	// See [Request.HostEnd].
+	HostEnd func(*vm.Run) time.Duration
+}
+
+// NewModule returns the module native.lock. The hands of locks have to be
+// those of the runs.
+func NewModule(locks *Locks, o ModuleOptions) native.Module {
+	m := &module{locks: locks, options: o}
+	return native.Module{Name: "lock", Funcs: []native.Func{
+		{Name: "with", Do: m.with},
+		{Name: "turn", Do: m.turn},
+	}}
+}
+
+type module struct {
+	locks   *Locks
+	options ModuleOptions
+}
+
+// with is native.lock.with(name, opts?, fn) -> acquired, ...
+func (m *module) with(c *native.Call) error {
+	req, fn, o := m.arguments(c, "scope", "lease_ms", "wait_ms")
+	req.Wait = waitMillis(o)
+	lease, err := m.locks.Acquire(c.Context(), req)
+	if err != nil {
+		return err
+	}
+	if lease == nil {
+		return c.Return(lua.LFalse)
+	}
+	return hold(c, lease, fn, lua.LTrue)
+}
+
+// turn is native.lock.turn(name, opts?, fn) -> ...
+func (m *module) turn(c *native.Call) error {
+	req, fn, o := m.arguments(c, "scope", "lease_ms", "poll_ms")
+	req.Turn = true
+	req.Poll = o.Millis("poll_ms", 0, time.Millisecond, DefaultMaxLease)
+	lease, err := m.locks.Acquire(c.Context(), req)
+	if err != nil {
+		return err
+	}
+	return hold(c, lease, fn)
+}
+
+// hold runs the function that is argument fn under the lease, gives the lock
+// up, and only then passes on how the function ended.
+func hold(c *native.Call, lease *Lease, fn int, lead ...lua.LValue) error {
+	o := c.Within(lease.End, fn, 0)
+	if o.Unsettled {
+		lease.Keep()
+	} else {
+		lease.Release(c.Context())
+	}
+	return c.Finish(o, lead...)
+}
+
+// arguments reads the name, the options that both functions have, and where
+// the function is.
+func (m *module) arguments(c *native.Call, known ...string) (Request, int, native.Options) {
+	name := c.Text(1, "name", NameMax)
+	if strings.HasPrefix(name, reserved) {
+		c.BadArg(1, "name: begins with %q, which is reserved", reserved)
+	}
+	var o native.Options
+	fn := 2
+	if c.Arg(2).Type() != lua.LTFunction {
+		o, fn = c.Options(2, known...), 3
+	}
+	r := m.request(c, name)
+	if o.Choice("scope", DB.String(), Local.String()) == Local.String() {
+		r.Scope = Local
+	}
+	r.Lease = o.Millis("lease_ms", r.Lease, MinLease, m.locks.maxLease)
+	c.Function(fn)
+	return r, fn, o
+}
+
+// request is what the run of c asks for by default.
+func (m *module) request(c *native.Call, name string) Request {
+	e := c.Env
+	r := Request{
+		Key:   Key{Tenant: e.Tenant, Name: name},
+		Lease: min(defaultLease, m.locks.maxLease),
+		By:    Holder{HostKind: e.HostKind, HostName: e.HostName, Process: m.options.Process, Run: e.RunID, Script: e.Script},
+		Held:  native.State(c.Run, heldKey{}, func() *Held { return new(Held) }),
+		Spend: func() error { return spend(e.DataOps, name) },
+		Warn: func(text string) {
+			e.Log.Log("warn", text, native.Map{"lock": name})
+		},
+	}
+	if m.options.HostEnd != nil {
+		r.HostEnd = m.options.HostEnd(c.Run)
+	}
+	return r
+}
+
+// heldKey is where a run keeps the locks that it holds.
+type heldKey struct{}
+
+func spend(ops *native.Account, name string) error {
+	if ops.Spend(1) {
+		return nil
+	}
+	return lockError(codeBudget, Key{Name: name}, false, "%s: all %d are used up", ops.Name, ops.Limit)
+}
+
+// waitMillis reads wait_ms. A wait of more than a hundred years is cut to what
+// a duration can hold: it ends with the lease anyway.
+func waitMillis(o native.Options) time.Duration {
+	const most = float64(math.MaxInt64/2) / float64(time.Millisecond)
+	ms := o.Number("wait_ms", 0, 0, math.MaxFloat64)
+	return time.Duration(min(ms, most) * float64(time.Millisecond))
+}

@@ -1,0 +1,163 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tidelock-lua/tidelock/native"
+)
+
+const (
+	releaseMax   = 2 * time.Second // all attempts of a release, pauses included
+	releaseTries = 3
+	releasePause = 100 * time.Millisecond // the longest pause between two of them
+)
+
+// Freeing is how a lease was given up.
+type Freeing int
+
+const (
+	// Freed: the row, or the place in the queue, is free.
+	Freed Freeing = iota
+	// Lost: the row was no longer the holder's when it was released. It had
+	// run out, or an operator had freed it.
+	Lost
+	// Failed: no delete was answered. The row runs out by itself.
+	Failed
+	// Kept: the row was left to run out, see [Lease.Keep].
+	Kept
+)
+
+// String returns f in lower case.
+func (f Freeing) String() string {
+	return [...]string{"freed", "lost", "failed", "kept"}[f]
+}
+
+// release deletes a row that is ours. It doesn't end with ctx: a script whose
+// time is over must still be able to free what it held. It ends after 2 s, or
+// when the fast hand reaches hostEnd if that isn't 0.
+func (p *protocol) release(ctx context.Context, key Key, owner string, hostEnd time.Duration) (Freeing, error) {
+	ctx = context.WithoutCancel(ctx)
+	end := releaseEnd(p.hands.Fast(), hostEnd)
+	var last error
+	unknown := false
+	for n := range releaseTries {
+		if n > 0 {
+			pause := time.Duration(p.jitter() * float64(releasePause))
+			_ = p.hands.Sleep(ctx, min(pause, end-p.hands.Fast())) // ctx has no end
+		}
+		left := end - p.hands.Fast()
+		if left <= 0 {
+			break
+		}
+		answer := p.delete(ctx, key, owner, min(attemptMax, left))
+		switch answer.Outcome {
+		case native.Applied:
+			return Freed, nil
+		case native.Refused:
+			if unknown {
+				// The delete before this one got through, most likely. Either
+				// way the row is not ours any more.
+				p.events.healed(key)
+				return Freed, nil
+			}
+			return Lost, nil
+		case native.Unknown:
+			unknown = true
+		}
+		if last = trouble(key, answer.Attempt); fatal(answer.Attempt, last) != nil {
+			break
+		}
+	}
+	return Failed, last
+}
+
+func releaseEnd(now, hostEnd time.Duration) time.Duration {
+	end := now + releaseMax
+	if hostEnd > 0 {
+		end = min(end, hostEnd)
+	}
+	return end
+}
+
+// giveUp sends one delete if a put that we sent may have got through, or may
+// still. Its answer changes nothing: a row that stays behind runs out.
+func (a *asking) giveUp(ctx context.Context) {
+	if len(a.open) == 0 {
+		return
+	}
+	now := a.hands.Fast()
+	if left := releaseEnd(now, a.req.HostEnd) - now; left > 0 {
+		a.delete(context.WithoutCancel(ctx), a.req.Key, a.owner, min(attemptMax, left))
+	}
+}
+
+// delete sends one conditional delete.
+func (p *protocol) delete(ctx context.Context, key Key, owner string, limit time.Duration) Answer {
+	bounded, cancel := p.timeout(ctx, limit)
+	defer cancel()
+	answer := p.table.DeleteLock(bounded, key, owner)
+	p.time.Observe(answer.Attempt)
+	return answer
+}
+
+// trouble is the error of an attempt that had no usable answer, as a script
+// sees it; nil for one that had.
+func trouble(key Key, at native.Attempt) error {
+	if at.Outcome == native.Applied || at.Outcome == native.Refused {
+		return nil
+	}
+	e := native.Error{Code: codeUnavailable, Message: "the table did not answer", Retryable: true, Cause: at.Err}
+	if known, ok := errors.AsType[*native.Error](at.Err); ok {
+		e = *known
+	}
+	e.Op, e.Key = opLock, key.Name
+	return &e
+}
+
+// fatal returns err if the attempt shows that asking again is of no use: there
+// is no such table, or no access to it.
+func fatal(at native.Attempt, err error) error {
+	known, ok := errors.AsType[*native.Error](at.Err)
+	if at.Outcome == native.NotApplied && ok && !known.Retryable {
+		return err
+	}
+	return nil
+}
+
+// Codes of the errors that this package makes, and their Op.
+const (
+	codeUnavailable = "db_unavailable"
+	codeBudget      = "db_budget"
+	codeReentered   = "lock_reentered"
+	opLock          = "lock"
+)
+
+func lockError(code string, key Key, retryable bool, format string, args ...any) error {
+	return &native.Error{
+		Code: code, Message: fmt.Sprintf(format, args...), Retryable: retryable,
+		Op: opLock, Key: key.Name, Applied: native.AppliedNo,
+	}
+}
+
+func errNoTable(key Key) error {
+	return lockError(codeUnavailable, key, false,
+		"locks of scope \"db\" need a table: set db.table or db.file in the configuration")
+}
+
+func errSlow(key Key) error {
+	return lockError(codeUnavailable, key, true,
+		"the table's time is not known to %v: its answer was too slow or had no date", knownWithin)
+}
+
+func errContradicted(key Key) error {
+	return lockError(codeUnavailable, key, true,
+		"the table's clock contradicts its earlier answers")
+}
+
+func errReentered(key Key) error {
+	return lockError(codeReentered, key, false,
+		"this run already holds %q, so its turn can never come", key.Name)
+}

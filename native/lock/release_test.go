@@ -1,0 +1,148 @@
+package lock_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/native/lock/locktest"
+)
+
+func TestAReleaseIsSentThoughTheScriptsTimeIsOver(t *testing.T) {
+	bubble(t, func(t *testing.T, s *locktest.Service) {
+		p := start(t, s, 0)
+		ctx, cancel := context.WithCancel(t.Context())
+		l, _ := p.locks.Acquire(ctx, request())
+		cancel()
+		l.Release(ctx)
+		checkReleased(t, p, lock.Freed)
+		checkNoRows(t, s)
+	})
+}
+
+func TestAReleaseThatComesTooLateLeavesTheNextHolderAlone(t *testing.T) {
+	bubble(t, func(t *testing.T, s *locktest.Service) {
+		late, next, third := start(t, s, 0), start(t, s, 0), start(t, s, 0)
+		l := late.acquire(t)
+		held := next.acquire(t, turn)
+		l.Release(t.Context())
+		checkReleased(t, late, lock.Lost)
+		if rows := s.Rows(); len(rows) != 1 || rows[0] != held.Row {
+			t.Errorf("got rows %+v, want the next holder's", rows)
+		}
+		third.refused(t)
+	})
+}
+
+func TestADeleteWhoseAnswerIsLostCountsAsAReleaseOnceTheRowIsGone(t *testing.T) {
+	bubble(t, func(t *testing.T, s *locktest.Service) {
+		p := start(t, s, 0)
+		l := p.acquire(t)
+		p.table.Fault = faults("delete", locktest.Fault{Fate: locktest.AnswerLost})
+		l.Release(t.Context())
+		checkReleased(t, p, lock.Freed)
+		checkNoRows(t, s)
+	})
+}
+
+func TestAReleaseMakesThreeAttemptsInTwoSeconds(t *testing.T) {
+	throttled := locktest.Fault{Fate: locktest.Turned}
+	silent := locktest.Fault{Fate: locktest.Lost, After: time.Hour}
+	tests := map[string]struct {
+		faults  []locktest.Fault
+		deletes int
+		how     lock.Freeing
+	}{
+		"throttled twice":    {[]locktest.Fault{throttled, throttled}, 3, lock.Freed},
+		"throttled always":   {[]locktest.Fault{throttled, throttled, throttled, throttled}, 3, lock.Failed},
+		"silent once":        {[]locktest.Fault{silent}, 2, lock.Freed},
+		"silent always":      {[]locktest.Fault{silent, silent, silent}, 2, lock.Failed},
+		"the table has gone": {[]locktest.Fault{{Fate: locktest.NoTable}}, 1, lock.Failed},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, s *locktest.Service) {
+				p := start(t, s, 0)
+				p.knowTime(t)
+				l := p.acquire(t)
+				before := len(s.Requests("delete"))
+				p.table.Fault = faults("delete", test.faults...)
+				if d := took(func() { l.Release(t.Context()) }); d > 2*time.Second {
+					t.Errorf("took %v, want 2 s at most", d)
+				}
+				if got := len(s.Requests("delete")) - before; got != test.deletes {
+					t.Errorf("got %d deletes, want %d", got, test.deletes)
+				}
+				if how := p.releases()[1]; how != test.how {
+					t.Errorf("got %v, want %v", how, test.how)
+				}
+				if err := p.released[1].Err; (err != nil) != (test.how == lock.Failed) {
+					t.Errorf("got error %v with %v", err, test.how)
+				}
+				p.acquire(t, turn) // nobody of this process is blocked by it
+			})
+		})
+	}
+}
+
+func TestAReleaseEndsWithTheHost(t *testing.T) {
+	bubble(t, func(t *testing.T, s *locktest.Service) {
+		p := start(t, s, 0)
+		l := p.acquire(t, func(r *lock.Request) { r.HostEnd = p.hands.Fast() + time.Second })
+		p.table.Fault = faults("delete", locktest.Fault{Fate: locktest.Lost, After: time.Hour})
+		time.Sleep(700 * time.Millisecond)
+		if d := took(func() { l.Release(t.Context()) }); d > 300*time.Millisecond {
+			t.Errorf("took %v, want the 300 ms that the host had left", d)
+		}
+	})
+}
+
+func TestReleasingTwiceSendsOneDelete(t *testing.T) {
+	bubble(t, func(t *testing.T, s *locktest.Service) {
+		p := start(t, s, 0)
+		p.knowTime(t)
+		l := p.acquire(t)
+		l.Release(t.Context())
+		l.Release(t.Context())
+		l.Keep()
+		checkOps(t, s, "put", "delete")
+	})
+}
+
+func TestAKeptLockRunsOutByItself(t *testing.T) {
+	bubble(t, func(t *testing.T, s *locktest.Service) {
+		p := start(t, s, 0)
+		l := p.acquire(t)
+		l.Keep()
+		checkReleased(t, p, lock.Kept)
+		p.refused(t)
+		p.acquire(t, turn)
+		if after := p.hands.Fast() - l.End; after < lock.DefaultGuard {
+			t.Errorf("the next holder started %v after the lease, want %v or more", after, lock.DefaultGuard)
+		}
+	})
+}
+
+func TestARowThatIsTakenAwayWhileItsHolderRunsHarmsNobody(t *testing.T) {
+	bubble(t, func(t *testing.T, s *locktest.Service) {
+		p := start(t, s, 0)
+		l := p.acquire(t)
+		s.Remove(theLock)
+		l.Release(t.Context())
+		checkReleased(t, p, lock.Lost)
+		checkNoRows(t, s)
+	})
+}
+
+func TestTheLagOfAStoppedHolderIsTold(t *testing.T) {
+	bubble(t, func(t *testing.T, s *locktest.Service) {
+		p := start(t, s, 0)
+		l := p.acquire(t, lease(time.Second))
+		time.Sleep(l.End - p.hands.Fast() + 3*time.Millisecond)
+		l.Release(t.Context())
+		if got := p.released[0].Over; got != 3*time.Millisecond {
+			t.Errorf("got %v over the lease, want 3ms", got)
+		}
+	})
+}

@@ -1,0 +1,156 @@
+package lock_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/native/lock/locktest"
+	"github.com/tidelock-lua/tidelock/native/vm"
+)
+
+// at is an answer that took no time.
+func at(r vm.Reading, date time.Time) native.Attempt {
+	return native.Attempt{Outcome: native.Applied, Sent: r, Received: r, Date: date}
+}
+
+// reading has both hands and the wall clock agree.
+func reading(d time.Duration) vm.Reading {
+	return vm.Reading{Wall: noon.Add(d), Fast: d, Slow: d}
+}
+
+var noon = time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
+
+func TestAnUnusedClockKnowsNothing(t *testing.T) {
+	c := lock.NewTableClock(0, nil)
+	c.Observe(at(reading(0), time.Time{}))
+	if w := c.At(reading(0)); w.Known() || w.Era != 0 {
+		t.Errorf("got %+v, want nothing known", w)
+	}
+}
+
+func TestADateBoundsTheTablesClock(t *testing.T) {
+	c := lock.NewTableClock(0, nil)
+	// Sent at 1.0 s, received at 1.1 s on a slow hand that is 20 ms behind.
+	sent, received := reading(time.Second), reading(1100*time.Millisecond)
+	received.Slow -= 20 * time.Millisecond
+	c.Observe(native.Attempt{Sent: sent, Received: received, Date: noon})
+
+	now := reading(3 * time.Second)
+	now.Slow -= 50 * time.Millisecond
+	got := c.At(now)
+	// From then on 1.87 s have passed on the slow hand, 2 s on the fast one;
+	// each bound has loosened by 1/2000 of the time since it was seen.
+	earliest := noon.Add(-250*time.Millisecond + 1870*time.Millisecond - 950*time.Microsecond)
+	latest := noon.Add(1250*time.Millisecond + 2*time.Second + time.Millisecond)
+	if !got.Earliest.Equal(earliest) || !got.Latest.Equal(latest) || !got.Known() {
+		t.Errorf("got %v to %v, want %v to %v", got.Earliest, got.Latest, earliest, latest)
+	}
+}
+
+func TestTheBestBoundsAreKept(t *testing.T) {
+	c := lock.NewTableClock(0, nil)
+	c.Observe(at(reading(0), noon))
+	c.Observe(at(reading(900*time.Millisecond), noon)) // narrows the upper bound
+	c.Observe(at(reading(950*time.Millisecond), noon.Add(time.Second)))
+	w := c.At(reading(950 * time.Millisecond))
+	if width := w.Latest.Sub(w.Earliest); width > 551*time.Millisecond || w.Era != 1 {
+		t.Errorf("got %v in era %d, want at most 551 ms in era 1", width, w.Era)
+	}
+}
+
+func TestABoundLoosensUntilTheTimeIsNotKnown(t *testing.T) {
+	c := lock.NewTableClock(0, nil)
+	c.Observe(at(reading(0), noon))
+	if !c.At(reading(8 * time.Minute)).Known() {
+		t.Error("not known after 8 minutes: 1.5 s and 2 x 240 ms are under 2 s")
+	}
+	if c.At(reading(9 * time.Minute)).Known() {
+		t.Error("known after 9 minutes: 1.5 s and 2 x 270 ms are over 2 s")
+	}
+}
+
+func TestAnAnswerOutsideDropsWhatWasKnown(t *testing.T) {
+	for name, off := range map[string]time.Duration{"later": 2 * time.Second, "earlier": -2 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			c := lock.NewTableClock(0, nil)
+			c.Observe(at(reading(0), noon))
+			c.Observe(at(reading(0), noon.Add(off)))
+			w := c.At(reading(0))
+			if w.Era != 2 || !w.Earliest.Equal(noon.Add(off-250*time.Millisecond)) {
+				t.Errorf("got %+v, want what the second answer says, in era 2", w)
+			}
+		})
+	}
+}
+
+func TestAWallClockThatIsOffIsReportedOnce(t *testing.T) {
+	var got []time.Duration
+	c := lock.NewTableClock(0, func(off time.Duration) { got = append(got, off) })
+	see := func(after, wallOff time.Duration) {
+		r := reading(after)
+		r.Wall = r.Wall.Add(wallOff)
+		c.Observe(at(r, noon.Add(after).Truncate(time.Second)))
+	}
+	see(0, 2200*time.Millisecond) // 950 ms more than the table can show
+	see(time.Second, 3*time.Second)
+	see(2*time.Second, 3*time.Second)
+	see(3*time.Second, 0)
+	see(4*time.Second, -2*time.Second)
+	if len(got) != 3 || got[0] < time.Second || got[1] != 0 || got[2] > -time.Second {
+		t.Errorf("got reports %v, want one over 1 s, one of 0, one under -1 s", got)
+	}
+}
+
+func TestAnEmbeddedTableIsReadWithTheWallClock(t *testing.T) {
+	r := vm.Reading{Wall: noon, Fast: time.Hour, Slow: time.Minute}
+	w := lock.MachineClock{}.At(r)
+	if !w.Known() || !w.Earliest.Equal(noon) || !w.Latest.Equal(noon) {
+		t.Errorf("got %+v, want exactly the wall clock", w)
+	}
+}
+
+// However the machine's clocks are set, stopped and off, and however long
+// requests take, the truth lies within the window, or the window says that it
+// isn't known.
+func TestTheWindowContainsTheTruth(t *testing.T) {
+	for seed := range uint64(200) {
+		synctest.Test(t, func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(seed, 1))
+			ms := func(max int64) time.Duration { return time.Duration(rnd.Int64N(max)) * time.Millisecond }
+			m := locktest.NewMachine(ms(100_000) - 50*time.Second)
+			m.Run(rnd.Int64N(1000) - 500)
+			hands := vm.NewHands(m)
+			c := lock.NewTableClock(0, nil)
+			for range 100 {
+				switch rnd.IntN(6) {
+				case 0:
+					m.Step(ms(20_000) - 10*time.Second)
+				case 1:
+					d := ms(60_000)
+					time.Sleep(d)
+					m.Suspend(d)
+				case 2:
+					time.Sleep(ms(100_000))
+				default:
+					sent := hands.Read()
+					time.Sleep(ms(300))
+					date := time.Now().Truncate(time.Second)
+					time.Sleep(ms(300))
+					c.Observe(native.Attempt{Sent: sent, Received: hands.Read(), Date: date})
+				}
+				truth := time.Now()
+				w := c.At(hands.Read())
+				if w.Era > 0 && (w.Earliest.After(truth) || w.Latest.Before(truth)) {
+					t.Fatalf("seed %d: the truth %v is not within %v to %v", seed, truth, w.Earliest, w.Latest)
+				}
+				if w.Era > 1 {
+					t.Fatalf("seed %d: a right answer dropped what was known", seed)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,103 @@
+// Package log is native.log and print: what a script says to the people who
+// run it. Records go through the host's logger as fields, never as raw lines,
+// so no script can forge a record or a metric.
+//
+//	native.log.debug(message, fields?)   and info, warn, error
+//	print(...)                           info, its arguments joined by tabs
+package log
+
+import (
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/vm"
+)
+
+// New returns the module native.log.
+func New() native.Module {
+	m := native.Module{Name: "log"}
+	for _, level := range []string{"debug", "info", "warn", "error"} {
+		m.Funcs = append(m.Funcs, native.Func{Name: level, Do: func(c *native.Call) error { return log(c, level) }})
+	}
+	return m
+}
+
+// depthMax is how deep the fields of a record may be nested.
+const depthMax = 10
+
+func log(c *native.Call, level string) error {
+	message := c.String(1, "message")
+	var fields native.Map
+	if c.Arg(2) != lua.LNil {
+		v, err := native.FromLua(c.Run, c.Arg(2), "fields", depthMax)
+		if err != nil {
+			c.BadArg(2, "%s", err.Error())
+		}
+		var ok bool
+		if fields, ok = v.(native.Map); !ok {
+			c.BadArg(2, "fields: got %s, want a table with string keys", c.Arg(2).Type())
+		}
+	}
+	write(c, level, message, fields)
+	return nil
+}
+
+// Print is the global function print.
+func Print() *lua.LFunction {
+	return native.Func{Name: "print", Do: func(c *native.Call) error {
+		words := make([]string, c.NArgs())
+		for i := range words {
+			words[i] = text(c, c.Arg(i+1))
+		}
+		write(c, "info", strings.Join(words, "\t"), nil)
+		return nil
+	}}.Function()
+}
+
+// text is what tostring makes of v: the script's own, if it has replaced it.
+func text(c *native.Call, v lua.LValue) string {
+	if s, ok := v.(lua.LString); ok {
+		return string(s)
+	}
+	c.L.Push(c.Run.Globals().RawGetString("tostring"))
+	c.L.Push(v)
+	c.L.Call(1, 1)
+	s, ok := c.L.Get(-1).(lua.LString)
+	c.L.Pop(1)
+	if !ok {
+		c.L.RaiseError("'tostring' must return a string to 'print'")
+	}
+	return string(s)
+}
+
+// write charges a record to the run's account before it is written.
+func write(c *native.Call, level, message string, fields native.Map) {
+	account := c.Env.LogBytes
+	if !account.Spend(int64(len(message)) + size(fields)) {
+		c.Run.Exceeded(vm.Limit(account.Name), account.Limit)
+	}
+	c.Env.Log.Log(level, message, fields)
+}
+
+// size is about how many bytes a value takes in a record.
+func size(v any) int64 {
+	switch v := v.(type) {
+	case string:
+		return int64(len(v)) + 2
+	case native.List:
+		n := int64(2)
+		for _, e := range v {
+			n += size(e)
+		}
+		return n
+	case native.Map:
+		n := int64(2)
+		for k, e := range v {
+			n += int64(len(k)) + 4 + size(e)
+		}
+		return n
+	}
+	return 8
+}

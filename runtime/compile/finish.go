@@ -1,0 +1,128 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// finisher touches up what gopher-lua's compiler has made.
+type finisher struct {
+	file   string
+	jumps  []jump
+	hidden map[lua.LValue]*lua.LFunction // by the literal that stands for each
+	bytes  int                           // of all protos, estimated
+}
+
+// finish works on proto and all protos in it. It panics with a [*SyntaxError]
+// if one is too long for its jumps.
+func (f *finisher) finish(proto *lua.FunctionProto) {
+	todo := []*lua.FunctionProto{proto}
+	for len(todo) > 0 {
+		p := todo[len(todo)-1]
+		todo = append(todo[:len(todo)-1], p.FunctionPrototypes...)
+		if len(p.Code) > codeMax {
+			panic(&SyntaxError{File: f.file, Line: p.LineDefined, Message: fmt.Sprintf(
+				"function has too many instructions (%d, limit is %d)", len(p.Code), codeMax)})
+		}
+		f.fixGotos(p)
+		hintFields(p.Code)
+		for i, c := range p.Constants {
+			if fn, ok := f.hidden[c]; ok {
+				p.Constants[i] = fn
+			}
+		}
+		for i := range p.DbgCalls {
+			p.DbgCalls[i].Name = callName(p.DbgCalls[i].Name)
+		}
+		clip(p)
+		f.bytes += size(p)
+	}
+}
+
+// fixGotos puts the real line into a goto's instructions and lets its CLOSE
+// begin at the first variable that the goto leaves. gopher-lua mostly leaves
+// it at the function's first, which cuts living locals off their closures.
+func (f *finisher) fixGotos(p *lua.FunctionProto) {
+	for pc, line := range p.DbgSourcePositions {
+		if line < gotoLine {
+			continue
+		}
+		j := f.jumps[line-gotoLine]
+		p.DbgSourcePositions[pc] = j.line
+		if opcode(p.Code[pc]) == lua.OP_CLOSE {
+			p.Code[pc] = withA(p.Code[pc], j.active)
+		}
+	}
+}
+
+// hintWindow is how many instructions behind an empty constructor are looked
+// at for a field.
+const hintWindow = 8
+
+// hintFields lets "{}" make a small map at once where a named field is set
+// right afterwards. Without a hint a table's first field makes room for 32,
+// which is 2.8 kB per table.
+func hintFields(code []uint32) {
+	for pc, inst := range code {
+		if opcode(inst) != lua.OP_NEWTABLE || argB(inst) != 0 || argC(inst) != 0 {
+			continue
+		}
+		for _, next := range code[pc+1 : min(pc+1+hintWindow, len(code))] {
+			if opcode(next) == lua.OP_SETTABLEKS && argA(next) == argA(inst) {
+				code[pc] = withC(inst, 1)
+				break
+			}
+		}
+	}
+}
+
+// An instruction has 6 bits of opcode, 8 of A, 9 of C and 9 of B.
+func opcode(inst uint32) int          { return int(inst >> 26) }
+func argA(inst uint32) int            { return int(inst >> 18 & 0xff) }
+func argC(inst uint32) int            { return int(inst >> 9 & 0x1ff) }
+func argB(inst uint32) int            { return int(inst & 0x1ff) }
+func withA(inst uint32, a int) uint32 { return inst&^(0xff<<18) | uint32(a)<<18 }
+func withC(inst uint32, c int) uint32 { return inst&^(0x1ff<<9) | uint32(c)<<9 }
+
+// callName makes the name of a called function fit for tracebacks. An empty
+// one makes gopher-lua panic while it builds the traceback.
+func callName(name string) string {
+	if name == "" {
+		return "?"
+	}
+	return printable(name)
+}
+
+// clip gives back what the compiler's slices have to spare: about 16 kB per
+// function.
+func clip(p *lua.FunctionProto) {
+	p.Code = slices.Clone(p.Code)
+	p.Constants = slices.Clone(p.Constants)
+	p.FunctionPrototypes = slices.Clone(p.FunctionPrototypes)
+	p.DbgSourcePositions = slices.Clone(p.DbgSourcePositions)
+	p.DbgLocals = slices.Clone(p.DbgLocals)
+	p.DbgCalls = slices.Clone(p.DbgCalls)
+	p.DbgUpvalues = slices.Clone(p.DbgUpvalues)
+}
+
+// size estimates the bytes that p alone keeps alive.
+func size(p *lua.FunctionProto) int {
+	const (
+		proto       = 800 // with the 32 strings that every proto has room for
+		instruction = 4 + 8
+		constant    = 2*16 + 32
+		dbgLocal    = 8 + 48
+		dbgCall     = 24
+		dbgUpvalue  = 16
+	)
+	text := 0
+	for _, c := range p.Constants {
+		if s, ok := c.(lua.LString); ok {
+			text += len(s)
+		}
+	}
+	return proto + text + len(p.Code)*instruction + len(p.Constants)*constant +
+		len(p.DbgLocals)*dbgLocal + len(p.DbgCalls)*dbgCall + len(p.DbgUpvalues)*dbgUpvalue
+}

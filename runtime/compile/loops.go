@@ -1,0 +1,210 @@
+package compile
+
+import (
+	"fmt"
+
+	"github.com/yuin/gopher-lua/ast"
+)
+
+// gotoLine is added to the index of a goto statement to make the line that
+// gopher-lua is told for it. The finisher finds the statement's instructions
+// by that line and puts the real one back.
+const gotoLine = 1 << 30
+
+// jump is a goto statement: where it stands and how many local variables are
+// alive at its label. gopher-lua often closes those too.
+type jump struct{ line, active int }
+
+// headName is a local at the head of a body that could begin with a jump.
+// gopher-lua shortens chains of jumps and reads the target of a jump back to
+// another jump wrongly, so no such target may be a jump.
+const headName = "(head)"
+
+func (r *rewriter) while(s *ast.WhileStmt) ast.Stmt {
+	r.target(3)
+	s.Condition = r.expr(s.Condition)
+	switch truth(s.Condition) {
+	case never:
+		return placed(&ast.DoBlockStmt{}, s)
+	case always: // no instruction stands between the loop's begin and its body
+		l := r.enterLoop()
+		s.Stmts = r.jumpTarget(s, s.Stmts)
+		return r.leaveLoop(s, l)
+	}
+	l := r.enterLoop()
+	s.Stmts = r.stmts(s.Stmts)
+	return r.leaveLoop(s, l)
+}
+
+func (r *rewriter) repeat(s *ast.RepeatStmt) ast.Stmt {
+	r.target(4)
+	l := r.enterLoop()
+	l.until = true
+	s.Stmts = r.jumpTarget(s, s.Stmts)
+	s.Condition = r.expr(s.Condition)
+	return r.leaveLoop(s, l)
+}
+
+func (r *rewriter) numberFor(s *ast.NumberForStmt) ast.Stmt {
+	r.target(1)
+	s.Init, s.Limit = r.expr(s.Init), r.expr(s.Limit)
+	if s.Step != nil {
+		s.Step = r.expr(s.Step)
+	} else {
+		r.constant(constant{number: true, value: "1"})
+	}
+	l := r.enterLoop("(for index)", "(for limit)", "(for step)", s.Name)
+	s.Stmts = r.stmts(s.Stmts)
+	return r.leaveLoop(s, l)
+}
+
+func (r *rewriter) genericFor(s *ast.GenericForStmt) ast.Stmt {
+	r.target(3)
+	r.exprs(s.Exprs)
+	l := r.enterLoop("(for generator)", "(for state)", "(for control)")
+	r.declare(s.Names...)
+	s.Stmts = r.jumpTarget(s, s.Stmts)
+	return r.leaveLoop(s, l)
+}
+
+// enterLoop begins a loop's scope with the given variables.
+func (r *rewriter) enterLoop(names ...string) *loop {
+	l := &loop{active: r.fn.block.active()}
+	r.enter(l)
+	r.declare(names...)
+	return l
+}
+
+// jumpTarget rewrites the body of loop s, which is the target of a jump back.
+func (r *rewriter) jumpTarget(s ast.Stmt, body []ast.Stmt) []ast.Stmt {
+	if !mayBeginWithJump(body) {
+		return r.stmts(body)
+	}
+	r.declare(headName)
+	return append([]ast.Stmt{head(s)}, r.stmts(body)...)
+}
+
+// leaveLoop ends the loop's scope and puts the label behind it that a break
+// asked for.
+func (r *rewriter) leaveLoop(s ast.Stmt, l *loop) ast.Stmt {
+	r.leave()
+	if l.exit == "" {
+		return s
+	}
+	exit := placed(&ast.LabelStmt{Name: l.exit}, s)
+	return placed(&ast.DoBlockStmt{Stmts: []ast.Stmt{s, exit}}, s)
+}
+
+func head(origin ast.PositionHolder) ast.Stmt {
+	s := &ast.LocalAssignStmt{Names: []string{headName}}
+	s.SetLine(origin.Line())
+	return s
+}
+
+// pause returns a statement that does nothing, but isn't a jump.
+func (r *rewriter) pause(origin ast.PositionHolder) ast.Stmt {
+	r.enter(nil)
+	r.declare(headName)
+	r.leave()
+	return placed(&ast.DoBlockStmt{Stmts: []ast.Stmt{head(origin)}}, origin)
+}
+
+// mayBeginWithJump reports whether the first instruction of stmts might be a
+// jump, or might not exist.
+func mayBeginWithJump(stmts []ast.Stmt) bool {
+	if len(stmts) == 0 {
+		return true
+	}
+	switch s := stmts[0].(type) {
+	case *ast.BreakStmt, *ast.LabelStmt:
+		return true
+	case *ast.DoBlockStmt:
+		return mayBeginWithJump(s.Stmts)
+	case *ast.RepeatStmt:
+		return mayBeginWithJump(s.Stmts)
+	case *ast.IfStmt:
+		return mayFold(s.Condition)
+	case *ast.WhileStmt:
+		return mayFold(s.Condition)
+	}
+	return false
+}
+
+// breakLoop rewrites a break. gopher-lua leaves variables open that a closure
+// has captured in blocks between the break and its loop; a goto closes them.
+func (r *rewriter) breakLoop(s *ast.BreakStmt) ast.Stmt {
+	captured := false
+	for b := r.fn.block; b != nil; b = b.parent {
+		if b.loop == nil {
+			captured = captured || b.captured
+			continue
+		}
+		if !captured || b.captured {
+			return s
+		}
+		if b.loop.exit == "" {
+			r.loops++
+			r.target(1)
+			b.loop.exit = fmt.Sprintf("(loop %d)", r.loops)
+		}
+		g := &ast.GotoStmt{Label: b.loop.exit}
+		r.mark(g, jump{line: s.Line(), active: b.loop.active})
+		return g
+	}
+	r.fail(s.Line(), "no loop to break near 'break'")
+	return nil
+}
+
+// mark enters g as the goto statement j.
+func (r *rewriter) mark(g *ast.GotoStmt, j jump) {
+	r.fn.gotos++
+	g.SetLine(gotoLine + len(r.jumps))
+	g.SetLastLine(j.line) // gopher-lua takes the line of a block's end from it
+	r.jumps = append(r.jumps, j)
+}
+
+func (r *rewriter) gotoLabel(s *ast.GotoStmt) {
+	here := r.fn.block
+	index := len(r.jumps)
+	r.mark(s, jump{line: s.Line(), active: here.active()})
+	for b := here; b != nil; b = b.parent {
+		r.spend(1)
+		if l, ok := b.labels[s.Label]; ok {
+			r.jumps[index].active = l.active
+			return
+		}
+	}
+	here.waiting = append(here.waiting, waitingGoto{name: s.Label, jump: index, active: here.active()})
+}
+
+// label enters a label; last says that nothing but labels follows it in its
+// block, whose variables are no longer in scope then.
+func (r *rewriter) label(s *ast.LabelStmt, last bool) {
+	r.target(1)
+	b := r.fn.block
+	r.spend(r.fn.gotos - b.gotos)
+	if old, ok := b.labels[s.Name]; ok {
+		r.fail(s.Line(), "label '%s' already defined on line %d", s.Name, old.line)
+	}
+	l := label{active: b.active(), line: s.Line()}
+	if last {
+		l.active = b.first
+	}
+	if b.labels == nil {
+		b.labels = map[string]label{}
+	}
+	b.labels[s.Name] = l
+	still := b.waiting[:0]
+	for _, g := range b.waiting {
+		switch {
+		case g.name != s.Name:
+			still = append(still, g)
+		case g.active < l.active:
+			name := b.names[g.active-b.first]
+			r.fail(r.jumps[g.jump].line, "<goto %s> jumps into the scope of local '%s'", s.Name, name)
+		default:
+			r.jumps[g.jump].active = l.active
+		}
+	}
+	b.waiting = still
+}

@@ -1,0 +1,255 @@
+package lualib
+
+import (
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/tidelock-lua/tidelock/native/vm"
+)
+
+var baseFunctions = []function{
+	{"assert", baseAssert},
+	{"collectgarbage", baseCollectGarbage},
+	{"error", baseError},
+	{"getmetatable", baseGetMetatable},
+	{"rawequal", baseRawEqual},
+	{"rawget", baseRawGet},
+	{"rawset", baseRawSet},
+	{"select", baseSelect},
+	{"setmetatable", baseSetMetatable},
+	{"tonumber", baseToNumber},
+	{"tostring", baseToString},
+	{"type", baseType},
+	{"unpack", baseUnpack},
+}
+
+// iterators makes next, pairs and ipairs, which belong together: pairs gives
+// the very function that next is.
+func iterators() []named {
+	shared := share([]function{
+		{"next", baseNext},
+		{"ipairs iterator", baseIpairsNext},
+	})
+	next, ipairsNext := shared[0], shared[1].value
+	return append(share([]function{
+		{"pairs", func(c call) int { return c.iterate(next.value, lua.LNil) }},
+		{"ipairs", func(c call) int { return c.iterate(ipairsNext, lua.LNumber(0)) }},
+	}), next)
+}
+
+// iterate gives what a generic for takes to go over the table in argument 1.
+func (c call) iterate(iterator, first lua.LValue) int {
+	t := c.table(1)
+	c.Push(iterator)
+	c.Push(t)
+	c.Push(first)
+	return 3
+}
+
+func baseNext(c call) int {
+	key, value := c.table(1).Next(c.Get(2))
+	c.Push(key)
+	if key == lua.LNil {
+		return 1
+	}
+	c.Push(value)
+	return 2
+}
+
+func baseIpairsNext(c call) int {
+	t := c.table(1)
+	i := c.integer(2) + 1
+	value := getIndex(t, i)
+	if value == lua.LNil {
+		return 0
+	}
+	c.Push(lua.LNumber(i))
+	c.Push(value)
+	return 2
+}
+
+func baseAssert(c call) int {
+	if lua.LVAsBool(c.any(1)) {
+		return c.GetTop()
+	}
+	switch message := c.Get(2).(type) {
+	case *lua.LNilType:
+		c.raise("assertion failed!")
+	case lua.LString, lua.LNumber:
+		c.raise("%s", c.text(2))
+	default:
+		c.Error(message, 0)
+	}
+	return 0
+}
+
+func baseError(c call) int {
+	value, level := c.Get(1), c.integerOr(2, 1)
+	switch value.(type) {
+	case lua.LString, lua.LNumber:
+		value = lua.LString(position(c.LState, level) + c.text(1))
+	}
+	c.Error(value, 0)
+	return 0
+}
+
+func baseGetMetatable(c call) int {
+	value := c.any(1)
+	if t, ok := value.(*lua.LTable); ok {
+		vm.Fill(t)
+	}
+	return c.give(c.GetMetatable(value))
+}
+
+func baseSetMetatable(c call) int {
+	t := c.table(1)
+	meta, ok := c.Get(2).(*lua.LTable)
+	if !ok && (c.Get(2) != lua.LNil || c.GetTop() < 2) {
+		c.bad(2, "nil or table expected")
+	}
+	if c.GetMetaField(t, "__metatable") != lua.LNil {
+		c.raise("cannot change a protected metatable")
+	}
+	if t.Metatable = lua.LNil; ok {
+		vm.Fill(meta) // its fields are looked up without a metatable
+		t.Metatable = meta
+	}
+	return c.give(t)
+}
+
+func baseRawEqual(c call) int {
+	return c.give(lua.LBool(c.RawEqual(c.any(1), c.any(2))))
+}
+
+func baseRawGet(c call) int {
+	return c.give(c.table(1).RawGet(c.any(2)))
+}
+
+func baseRawSet(c call) int {
+	t := c.table(1)
+	c.RawSet(t, c.any(2), c.any(3))
+	return c.give(t)
+}
+
+func baseSelect(c call) int {
+	count := c.GetTop() - 1
+	if c.Get(1) == lua.LString("#") {
+		return c.giveNumber(float64(count))
+	}
+	n := c.integer(1)
+	if n < 0 {
+		n += count + 1
+	}
+	if n < 1 {
+		c.bad(1, "index out of range")
+	}
+	return max(0, count-n+1)
+}
+
+func baseType(c call) int { return c.giveText(c.any(1).Type().String()) }
+
+func baseToString(c call) int { return c.give(toString(c.LState, c.any(1))) }
+
+func baseToNumber(c call) int {
+	base := c.integerOr(2, 10)
+	if base == 10 {
+		switch v := c.any(1).(type) {
+		case lua.LNumber:
+			return c.give(v)
+		case lua.LString:
+			if x, ok := parseNumber(string(v)); ok {
+				return c.giveNumber(x)
+			}
+		}
+		return c.give(lua.LNil)
+	}
+	s := c.text(1)
+	if base < 2 || base > 36 {
+		c.bad(2, "base out of range")
+	}
+	if x, ok := parseWithBase(s, base); ok {
+		return c.giveNumber(x)
+	}
+	return c.give(lua.LNil)
+}
+
+// parseWithBase reads a whole number with the given base.
+func parseWithBase(s string, base int) (x float64, ok bool) {
+	if len(s) > numeralMax {
+		return 0, false
+	}
+	s = strings.Trim(s, spaces)
+	negative := strings.HasPrefix(s, "-")
+	if negative || strings.HasPrefix(s, "+") {
+		s = s[1:]
+	}
+	if base == 16 && len(s) > 2 && s[0] == '0' && s[1]|0x20 == 'x' {
+		s = s[2:]
+	}
+	for i := range len(s) {
+		digit := digitValue(s[i])
+		if digit >= base {
+			return 0, false
+		}
+		// The conversion keeps processors from fusing the two operations.
+		x = float64(x*float64(base)) + float64(digit)
+	}
+	if negative {
+		x = -x
+	}
+	return x, s != ""
+}
+
+func baseUnpack(c call) int {
+	t := c.table(1)
+	first := c.integerOr(2, 1)
+	last := c.integerOr(3, t.Len())
+	n := last - first + 1
+	if n > resultsMax {
+		c.raise("too many results to unpack")
+	}
+	for i := first; i <= last; i++ {
+		c.Push(getIndex(t, i))
+	}
+	return max(0, n)
+}
+
+// collectGarbageOptions holds what each option answers.
+var collectGarbageOptions = map[string]lua.LValue{
+	"collect":    lua.LNumber(0),
+	"count":      lua.LNumber(0),
+	"restart":    lua.LNumber(0),
+	"setpause":   lua.LNumber(200),
+	"setstepmul": lua.LNumber(200),
+	"step":       lua.LTrue,
+	"stop":       lua.LNumber(0),
+}
+
+// baseCollectGarbage collects nothing: the host's collector works for all runs
+// of the process, and no run may hold it up.
+func baseCollectGarbage(c call) int {
+	option := c.textOr(1, "collect")
+	answer, ok := collectGarbageOptions[option]
+	if !ok {
+		c.bad(1, "invalid option '%.20s'", option)
+	}
+	return c.give(answer)
+}
+
+// getIndex returns t[i] without metamethods.
+func getIndex(t *lua.LTable, i int) lua.LValue {
+	if 1 <= i && i < lua.MaxArrayIndex {
+		return t.RawGetInt(i)
+	}
+	return t.RawGet(lua.LNumber(i))
+}
+
+// setIndex is t[i] = v without metamethods.
+func setIndex(t *lua.LTable, i int, v lua.LValue) {
+	if 1 <= i && i < lua.MaxArrayIndex {
+		t.RawSetInt(i, v)
+		return
+	}
+	t.RawSet(lua.LNumber(i), v)
+}

@@ -1,0 +1,170 @@
+package lualib
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/tidelock-lua/tidelock/native/vm"
+)
+
+// call is one call of a library function. Its methods read arguments, counted
+// from 1, and raise Lua's argument errors.
+type call struct {
+	*lua.LState
+	name string // of the function
+}
+
+func (c call) run() *vm.Run { return vm.Of(c.LState) }
+
+// raise raises an error with the position of the caller, if that is a Lua
+// function.
+func (c call) raise(format string, args ...any) { raise(c.LState, format, args...) }
+
+func raise(L *lua.LState, format string, args ...any) {
+	L.Error(lua.LString(position(L, 1)+fmt.Sprintf(format, args...)), 0)
+}
+
+// position returns the place of a level of the stack, in the form that begins
+// an error message; it is empty if no Lua function runs there.
+func position(L *lua.LState, level int) string {
+	if level < 1 || level > L.Options.CallStackSize {
+		return ""
+	}
+	if where := L.Where(level); where != "" && !strings.HasPrefix(where, "[G]") {
+		return where + " "
+	}
+	return ""
+}
+
+// bad raises the error of an argument.
+func (c call) bad(n int, format string, args ...any) {
+	c.raise("bad argument #%d to '%s' (%s)", n, c.name, fmt.Sprintf(format, args...))
+}
+
+// expected raises the error of an argument of a wrong type.
+func (c call) expected(n int, what string) {
+	got := "no value"
+	if n <= c.GetTop() {
+		got = c.Get(n).Type().String()
+	}
+	c.bad(n, "%s expected, got %s", what, got)
+}
+
+// absent tells whether an optional argument is missing.
+func (c call) absent(n int) bool { return c.Get(n) == lua.LNil }
+
+func (c call) any(n int) lua.LValue {
+	if n > c.GetTop() {
+		c.bad(n, "value expected")
+	}
+	return c.Get(n)
+}
+
+// text reads a string; a number is taken for its text.
+func (c call) text(n int) string {
+	switch v := c.Get(n).(type) {
+	case lua.LString:
+		return string(v)
+	case lua.LNumber:
+		return formatNumber(float64(v))
+	}
+	c.expected(n, "string")
+	return ""
+}
+
+func (c call) textOr(n int, missing string) string {
+	if c.absent(n) {
+		return missing
+	}
+	return c.text(n)
+}
+
+// number reads a number; a numeral is taken for its value.
+func (c call) number(n int) float64 {
+	switch v := c.Get(n).(type) {
+	case lua.LNumber:
+		return float64(v)
+	case lua.LString:
+		if x, ok := parseNumber(string(v)); ok {
+			return x
+		}
+	}
+	c.expected(n, "number")
+	return 0
+}
+
+// integerMax is the largest value of an integer argument: all whole numbers up
+// to it are floats, and sums of two fit into an int.
+const integerMax = 1 << 53
+
+// integer reads a number without its fraction. What is beyond integerMax on
+// either side is taken for it, and nan for 0.
+func (c call) integer(n int) int { return toInteger(c.number(n)) }
+
+func (c call) integerOr(n, missing int) int {
+	if c.absent(n) {
+		return missing
+	}
+	return c.integer(n)
+}
+
+func toInteger(x float64) int {
+	switch {
+	case math.IsNaN(x):
+		return 0
+	case x > integerMax:
+		return integerMax
+	case x < -integerMax:
+		return -integerMax
+	}
+	return int(x)
+}
+
+// table reads a table, and fills it if it is a library's.
+func (c call) table(n int) *lua.LTable {
+	t, ok := c.Get(n).(*lua.LTable)
+	if !ok {
+		c.expected(n, "table")
+	}
+	vm.Fill(t)
+	return t
+}
+
+func (c call) function(n int) *lua.LFunction {
+	f, ok := c.Get(n).(*lua.LFunction)
+	if !ok {
+		c.expected(n, "function")
+	}
+	return f
+}
+
+// give pushes the only result of a function.
+func (c call) give(v lua.LValue) int {
+	c.Push(v)
+	return 1
+}
+
+func (c call) giveText(s string) int { return c.give(lua.LString(s)) }
+
+func (c call) giveNumber(x float64) int { return c.give(lua.LNumber(x)) }
+
+// resultsMax is how many values a function may return, as in Lua 5.1.
+const resultsMax = 8000
+
+// stringMax is the largest size of a string, in bytes.
+const stringMax = 1 << 30
+
+// charge is called before a value of size bytes is made.
+func charge(run *vm.Run, size float64) {
+	run.Charge(int64(min(size, 1<<62)))
+	if size > stringMax {
+		raise(run.Thread(), "resulting string too large")
+	}
+}
+
+// bytesPerStep is how many bytes that are copied, compared or written count as
+// one step.
+const bytesPerStep = 64

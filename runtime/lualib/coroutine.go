@@ -1,0 +1,68 @@
+package lualib
+
+import (
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/tidelock-lua/tidelock/native/vm"
+)
+
+var coroutineFunctions = []function{
+	{"create", coroutineCreate},
+	{"resume", coroutineResume},
+	{"running", coroutineRunning},
+	{"status", coroutineStatus},
+	{"wrap", coroutineWrap},
+	{"yield", coroutineYield},
+}
+
+func coroutineCreate(c call) int {
+	return c.give(c.run().NewCoroutine(c.function(1)))
+}
+
+func coroutineResume(c call) int {
+	co := c.coroutine(1)
+	n := c.GetTop() - 1
+	c.Push(lua.LTrue)
+	results, err := c.run().Resume(c.LState, co, 2, n)
+	if err != nil {
+		return c.failed(err)
+	}
+	return 1 + results
+}
+
+func coroutineRunning(c call) int {
+	if co := c.run().RunningCoroutine(); co != nil {
+		return c.give(co)
+	}
+	return c.give(lua.LNil)
+}
+
+func coroutineStatus(c call) int {
+	return c.giveText(vm.CoroutineStatus(c.coroutine(1)))
+}
+
+// coroutineWrap returns a function that resumes a coroutine each time it is
+// called. An error of the body that is a string gets the caller's position in
+// front, as in Lua 5.1.
+func coroutineWrap(c call) int {
+	co := c.run().NewCoroutine(c.function(1))
+	return c.give(vm.NewFunction(func(L *lua.LState) int {
+		results, err := vm.Of(L).Resume(L, co, 1, L.GetTop())
+		if err != nil {
+			L.Error(err, 1)
+		}
+		return results
+	}))
+}
+
+func coroutineYield(c call) int {
+	return c.run().Yield(c.LState, c.GetTop())
+}
+
+func (c call) coroutine(n int) *lua.LState {
+	co, ok := c.Get(n).(*lua.LState)
+	if !ok {
+		c.expected(n, "coroutine")
+	}
+	return co
+}

@@ -1,0 +1,81 @@
+package lualib
+
+import (
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+func (lib *Library) loadFunctions() []function {
+	return []function{
+		{"load", lib.load},
+		{"loadstring", lib.loadString},
+	}
+}
+
+func (lib *Library) loadString(c call) int {
+	source := c.text(1)
+	return lib.loadChunk(c, c.textOr(2, source), source)
+}
+
+// load collects a chunk from a function that gives it piece by piece.
+func (lib *Library) load(c call) int {
+	reader, name := c.function(1), c.textOr(2, "=(load)")
+	source := buffer{run: c.run()}
+	for {
+		source.run.Step(1)
+		c.Push(reader)
+		c.Call(0, 1)
+		piece := c.Get(-1)
+		c.Pop(1)
+		switch piece := piece.(type) {
+		case lua.LString:
+			if piece == "" {
+				return lib.loadChunk(c, name, source.String())
+			}
+			source.text(string(piece))
+		case lua.LNumber:
+			source.text(formatNumber(float64(piece)))
+		case *lua.LNilType:
+			return lib.loadChunk(c, name, source.String())
+		default:
+			c.Push(lua.LNil)
+			return 1 + c.giveText("reader function must return a string")
+		}
+	}
+}
+
+func (lib *Library) loadChunk(c call, name, source string) int {
+	ctx, stop := c.run().Context()
+	defer stop()
+	proto, err := lib.compile(ctx, chunkName(name), source)
+	c.run().Step(1 + len(source)/bytesPerStep)
+	if err != nil {
+		c.Push(lua.LNil)
+		return 1 + c.giveText(err.Error())
+	}
+	return c.give(c.NewFunctionFromProto(proto))
+}
+
+// chunkNameMax is the largest size of a chunk's name in messages, in bytes.
+const chunkNameMax = 59
+
+// chunkName returns how messages call a chunk: a name behind = or @ as it is,
+// else the beginning of its source.
+func chunkName(name string) string {
+	if strings.HasPrefix(name, "=") {
+		return name[1:min(len(name), 1+chunkNameMax)]
+	}
+	if strings.HasPrefix(name, "@") {
+		if name = name[1:]; len(name) > chunkNameMax {
+			name = "..." + name[len(name)-chunkNameMax+3:]
+		}
+		return name
+	}
+	const frame = `[string "..."]`
+	line, _, more := strings.Cut(name[:min(len(name), chunkNameMax+1)], "\n")
+	if more || len(line) > chunkNameMax-len(frame) {
+		return `[string "` + line[:min(len(line), chunkNameMax-len(frame))] + `..."]`
+	}
+	return `[string "` + line + `"]`
+}

@@ -1,0 +1,125 @@
+package lualib
+
+import (
+	"math"
+
+	lua "github.com/yuin/gopher-lua"
+
+	random "math/rand/v2"
+)
+
+var mathFunctions = []function{
+	{"abs", ofOne(math.Abs)},
+	{"acos", ofOne(math.Acos)},
+	{"asin", ofOne(math.Asin)},
+	{"atan", ofOne(math.Atan)},
+	{"atan2", ofTwo(math.Atan2)},
+	{"ceil", ofOne(math.Ceil)},
+	{"cos", ofOne(math.Cos)},
+	{"cosh", ofOne(math.Cosh)},
+	{"deg", ofOne(func(x float64) float64 { return x / (math.Pi / 180) })},
+	{"exp", ofOne(math.Exp)},
+	{"floor", ofOne(math.Floor)},
+	{"fmod", ofTwo(math.Mod)},
+	{"frexp", mathFrexp},
+	{"ldexp", mathLdexp},
+	{"log", ofOne(math.Log)},
+	{"log10", ofOne(math.Log10)},
+	{"max", mathMax},
+	{"min", mathMin},
+	{"mod", ofTwo(math.Mod)},
+	{"modf", mathModf},
+	{"pow", ofTwo(math.Pow)},
+	{"rad", ofOne(func(x float64) float64 { return x * (math.Pi / 180) })},
+	{"random", mathRandom},
+	{"randomseed", mathRandomSeed},
+	{"sin", ofOne(math.Sin)},
+	{"sinh", ofOne(math.Sinh)},
+	{"sqrt", ofOne(math.Sqrt)},
+	{"tan", ofOne(math.Tan)},
+	{"tanh", ofOne(math.Tanh)},
+}
+
+var mathConstants = []named{
+	{"huge", lua.LNumber(math.Inf(1))},
+	{"pi", lua.LNumber(math.Pi)},
+}
+
+func ofOne(f func(float64) float64) func(call) int {
+	return func(c call) int { return c.giveNumber(f(c.number(1))) }
+}
+
+func ofTwo(f func(x, y float64) float64) func(call) int {
+	return func(c call) int { return c.giveNumber(f(c.number(1), c.number(2))) }
+}
+
+func mathFrexp(c call) int {
+	fraction, exponent := math.Frexp(c.number(1))
+	c.Push(lua.LNumber(fraction))
+	c.Push(lua.LNumber(exponent))
+	return 2
+}
+
+func mathLdexp(c call) int {
+	// No exponent further out changes the result.
+	exponent := max(-10_000, min(c.integer(2), 10_000))
+	return c.giveNumber(math.Ldexp(c.number(1), exponent))
+}
+
+func mathModf(c call) int {
+	x := c.number(1)
+	whole, fraction := math.Trunc(x), 0.0
+	if !math.IsInf(x, 0) {
+		fraction = x - whole
+	}
+	c.Push(lua.LNumber(whole))
+	c.Push(lua.LNumber(math.Copysign(fraction, x)))
+	return 2
+}
+
+func mathMax(c call) int {
+	largest := c.number(1)
+	for i := 2; i <= c.GetTop(); i++ {
+		if x := c.number(i); x > largest {
+			largest = x
+		}
+	}
+	return c.giveNumber(largest)
+}
+
+func mathMin(c call) int {
+	smallest := c.number(1)
+	for i := 2; i <= c.GetTop(); i++ {
+		if x := c.number(i); x < smallest {
+			smallest = x
+		}
+	}
+	return c.giveNumber(smallest)
+}
+
+func mathRandom(c call) int {
+	low, high := 1, 1
+	switch c.GetTop() {
+	case 0:
+		return c.giveNumber(stateOf(c.run()).generator().Float64())
+	case 1:
+		if high = c.integer(1); high < low {
+			c.bad(1, "interval is empty")
+		}
+	case 2:
+		if low, high = c.integer(1), c.integer(2); high < low {
+			c.bad(2, "interval is empty")
+		}
+	default:
+		c.raise("wrong number of arguments")
+	}
+	return c.giveNumber(float64(low + stateOf(c.run()).generator().IntN(high-low+1)))
+}
+
+// mathRandomSeed starts the run's generator anew: equal seeds, equal numbers,
+// on every processor.
+func mathRandomSeed(c call) int {
+	seed := math.Float64bits(c.number(1))
+	stateOf(c.run()).random = random.New(random.NewPCG(seed, 0))
+	return 0
+}

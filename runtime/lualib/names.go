@@ -1,0 +1,105 @@
+package lualib
+
+import (
+	"fmt"
+	"weak"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/tidelock-lua/tidelock/native/vm"
+)
+
+// names tells the tables, functions, userdata and threads of a run apart by
+// numbers that it counts up; addresses would tell a script about the host.
+type names struct {
+	last      int
+	tables    numbered[lua.LTable]
+	functions numbered[lua.LFunction]
+	userdata  numbered[lua.LUserData]
+	threads   numbered[lua.LState]
+}
+
+// of returns the text for a value that has an identity.
+func (n *names) of(run *vm.Run, v lua.LValue) string {
+	var number int
+	switch v := v.(type) {
+	case *lua.LTable:
+		number = n.tables.number(run, v, &n.last)
+	case *lua.LFunction:
+		number = n.functions.number(run, v, &n.last)
+	case *lua.LUserData:
+		number = n.userdata.number(run, v, &n.last)
+	case *lua.LState:
+		number = n.threads.number(run, v, &n.last)
+	}
+	return fmt.Sprintf("%s: 0x%08x", v.Type(), number)
+}
+
+// numbered holds the numbers of objects of one type. It keeps none of them
+// alive: when it has doubled, those that are gone are swept out.
+type numbered[T any] struct {
+	numbers map[weak.Pointer[T]]int
+	sweepAt int // size of the map at which it is swept
+}
+
+// sweepMin is the smallest size of a map that is worth a sweep.
+const sweepMin = 1024
+
+// number returns the number of p, after *last if it has none yet.
+func (n *numbered[T]) number(run *vm.Run, p *T, last *int) int {
+	key := weak.Make(p)
+	if number, ok := n.numbers[key]; ok {
+		return number
+	}
+	if n.numbers == nil {
+		n.numbers = map[weak.Pointer[T]]int{}
+		n.sweepAt = sweepMin
+	}
+	if len(n.numbers) >= n.sweepAt {
+		for key := range n.numbers {
+			run.Step(1)
+			if key.Value() == nil {
+				delete(n.numbers, key)
+			}
+		}
+		n.sweepAt = max(sweepMin, 2*len(n.numbers))
+	}
+	*last++
+	n.numbers[key] = *last
+	return *last
+}
+
+// ToString is Lua's tostring: the text of v, by __tostring if it has that. It
+// raises if what __tostring gives isn't a string.
+func ToString(L *lua.LState, v lua.LValue) string {
+	switch s := toString(L, v).(type) {
+	case lua.LString:
+		return string(s)
+	case lua.LNumber:
+		return formatNumber(float64(s))
+	}
+	raise(L, "'tostring' must return a string")
+	return ""
+}
+
+// toString returns what tostring returns, which is whatever __tostring gives.
+func toString(L *lua.LState, v lua.LValue) lua.LValue {
+	if method := L.GetMetaField(v, "__tostring"); method != lua.LNil {
+		L.Push(method)
+		L.Push(v)
+		L.Call(1, 1)
+		result := L.Get(-1)
+		L.Pop(1)
+		return result
+	}
+	switch v := v.(type) {
+	case lua.LString:
+		return v
+	case lua.LNumber:
+		return lua.LString(formatNumber(float64(v)))
+	case *lua.LNilType, lua.LBool:
+		return lua.LString(v.String())
+	}
+	run := vm.Of(L)
+	return lua.LString(stateOf(run).names.of(run, v))
+}

@@ -1,0 +1,107 @@
+package lualib
+
+import lua "github.com/yuin/gopher-lua"
+
+var protectFunctions = []function{
+	{"pcall", basePCall},
+	{"xpcall", baseXPCall},
+}
+
+// debugFunctions is all of debug that reaches into nobody's frames.
+var debugFunctions = []function{
+	{"traceback", debugTraceback},
+}
+
+func basePCall(c call) int {
+	f := c.any(1)
+	if !callable(c.LState, f) {
+		return c.failed(uncallable(f))
+	}
+	n := c.GetTop() - 1
+	c.Push(lua.LTrue)
+	results, err := c.run().PCall(c.LState, 1, n)
+	if err != nil {
+		return c.failed(err)
+	}
+	return 1 + results
+}
+
+func baseXPCall(c call) int {
+	handler := c.any(2)
+	c.SetTop(2)
+	c.Push(lua.LTrue)
+	results, err := c.run().XPCall(c.LState, 1, 0, handler)
+	if err != nil {
+		return c.failed(err)
+	}
+	return 1 + results
+}
+
+// failed gives false and the error.
+func (c call) failed(err lua.LValue) int {
+	c.Push(lua.LFalse)
+	c.Push(err)
+	return 2
+}
+
+func callable(L *lua.LState, v lua.LValue) bool {
+	if v.Type() == lua.LTFunction {
+		return true
+	}
+	_, ok := L.GetMetaField(v, "__call").(*lua.LFunction)
+	return ok
+}
+
+func uncallable(v lua.LValue) lua.LString {
+	return lua.LString("attempt to call a " + v.Type().String() + " value")
+}
+
+// debugTraceback returns a message with the stack of the present thread below
+// it. A message that is neither a string nor nil comes back as it is.
+func debugTraceback(c call) int {
+	first := 1
+	if c.Get(1).Type() == lua.LTThread {
+		first = 2 // only the present thread has a stack that can be read
+	}
+	message := c.Get(first)
+	if message != lua.LNil && !lua.LVCanConvToString(message) {
+		return c.give(message)
+	}
+	text := buffer{run: c.run()}
+	if message != lua.LNil {
+		text.text(c.text(first))
+		text.text("\n")
+	}
+	text.text("stack traceback:")
+	for level := c.integerOr(first+1, 1); level <= c.Options.CallStackSize; level++ {
+		where, ok := frame(c.LState, level)
+		if !ok {
+			break
+		}
+		text.text("\n\t")
+		text.text(where)
+	}
+	return c.giveText(text.String())
+}
+
+// frame says where the function at a level of the stack is, and what it is
+// called.
+func frame(L *lua.LState, level int) (string, bool) {
+	if level < 0 {
+		return "", false
+	}
+	f, ok := L.GetStack(level)
+	if !ok {
+		return "", false
+	}
+	if _, err := L.GetInfo("nSl", f, lua.LNil); err != nil {
+		return "", false
+	}
+	switch {
+	case f.What == "G":
+		return "[native]: in function '" + f.Name + "'", true
+	case f.What == "main":
+		return L.Where(level) + " in main chunk", true
+	}
+	return L.Where(level) + " in function '" + f.Name + "'", true
+}

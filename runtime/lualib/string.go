@@ -1,0 +1,156 @@
+package lualib
+
+import (
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+var stringFunctions = []function{
+	{"byte", stringByte},
+	{"char", stringChar},
+	{"find", stringFind},
+	{"format", stringFormat},
+	{"gmatch", stringGmatch},
+	{"gsub", stringGsub},
+	{"len", stringLen},
+	{"lower", stringLower},
+	{"match", stringMatch},
+	{"rep", stringRep},
+	{"reverse", stringReverse},
+	{"sub", stringSub},
+	{"upper", stringUpper},
+}
+
+// fromEnd turns a position that counts from the end of n bytes, if it is
+// negative, into one that counts from the beginning.
+func fromEnd(position, n int) int {
+	if position < 0 {
+		return max(0, position+n+1)
+	}
+	return position
+}
+
+func stringByte(c call) int {
+	s := c.text(1)
+	first := fromEnd(c.integerOr(2, 1), len(s))
+	last := fromEnd(c.integerOr(3, first), len(s))
+	first, last = max(first, 1), min(last, len(s))
+	if last-first >= resultsMax {
+		c.raise("string slice too long")
+	}
+	for i := first; i <= last; i++ {
+		c.Push(oneByte[s[i-1]].value)
+	}
+	return max(0, last-first+1)
+}
+
+// oneByte holds, for each byte, its value as a number and as a string: they are
+// asked for so often that making them anew would cost.
+var oneByte = func() (table [256]struct{ value, text lua.LValue }) {
+	for i := range table {
+		table[i].value = lua.LNumber(i)
+		table[i].text = lua.LString([]byte{byte(i)})
+	}
+	return table
+}()
+
+func stringChar(c call) int {
+	n := c.GetTop()
+	var b strings.Builder
+	b.Grow(n)
+	for i := 1; i <= n; i++ {
+		value := c.integer(i)
+		if value < 0 || value > 255 {
+			c.bad(i, "invalid value")
+		}
+		b.WriteByte(byte(value))
+	}
+	return c.giveText(b.String())
+}
+
+func stringLen(c call) int { return c.giveNumber(float64(len(c.text(1)))) }
+
+func stringSub(c call) int {
+	s := c.text(1)
+	first := max(1, fromEnd(c.integer(2), len(s)))
+	last := min(len(s), fromEnd(c.integerOr(3, -1), len(s)))
+	switch {
+	case first > last:
+		return c.giveText("")
+	case first == last:
+		return c.give(oneByte[s[first-1]].text)
+	}
+	return c.giveText(s[first-1 : last])
+}
+
+func stringRep(c call) int {
+	s, n := c.text(1), c.integer(2)
+	if n <= 0 || s == "" {
+		return c.giveText("")
+	}
+	charge(c.run(), float64(len(s))*float64(n))
+	b := buffer{run: c.run()}
+	b.reserve(len(s) * n)
+	perBlock := min(n, 1+blockBytes/(16*len(s)))
+	block := strings.Repeat(s, perBlock)
+	for ; n >= perBlock; n -= perBlock {
+		b.text(block)
+	}
+	b.text(block[:n*len(s)])
+	return c.giveText(b.String())
+}
+
+func stringLower(c call) int { return c.mapBytes(&lowerCase) }
+func stringUpper(c call) int { return c.mapBytes(&upperCase) }
+
+// lowerCase and upperCase map bytes as the C locale does.
+var (
+	lowerCase = mapRange('A', 'Z', 'a'-'A')
+	upperCase = mapRange('a', 'z', 'A'-'a'+256)
+)
+
+func mapRange(from, to byte, distance int) (table [256]byte) {
+	for i := range table {
+		table[i] = byte(i)
+		if from <= byte(i) && byte(i) <= to {
+			table[i] = byte(i + distance)
+		}
+	}
+	return table
+}
+
+// mapBytes gives argument 1 with each byte replaced by the table's.
+func (c call) mapBytes(table *[256]byte) int {
+	s := c.text(1)
+	b := buffer{run: c.run()}
+	b.reserve(len(s))
+	var block [256]byte
+	for s != "" {
+		n := min(len(s), len(block))
+		for i := range n {
+			block[i] = table[s[i]]
+		}
+		b.Write(block[:n])
+		b.step(1 + n/bytesPerStep)
+		s = s[n:]
+	}
+	return c.giveText(b.String())
+}
+
+func stringReverse(c call) int {
+	s := c.text(1)
+	b := buffer{run: c.run()}
+	b.reserve(len(s))
+	var block [256]byte
+	for s != "" {
+		n := min(len(s), len(block))
+		for i := range n {
+			block[i] = s[len(s)-1-i]
+		}
+		b.Write(block[:n])
+		b.step(1 + n/bytesPerStep)
+		s = s[:len(s)-n]
+	}
+	return c.giveText(b.String())
+}

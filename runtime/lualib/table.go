@@ -1,0 +1,117 @@
+package lualib
+
+import (
+	lua "github.com/yuin/gopher-lua"
+)
+
+var tableFunctions = []function{
+	{"concat", tableConcat},
+	{"getn", tableGetN},
+	{"insert", tableInsert},
+	{"maxn", tableMaxN},
+	{"remove", tableRemove},
+	{"sort", tableSort},
+}
+
+func tableGetN(c call) int { return c.giveNumber(float64(c.table(1).Len())) }
+
+func tableMaxN(c call) int {
+	t, run := c.table(1), c.run()
+	largest := lua.LNumber(0)
+	for key, _ := t.Next(lua.LNil); key != lua.LNil; key, _ = t.Next(key) {
+		run.Step(1)
+		if n, ok := key.(lua.LNumber); ok {
+			largest = max(largest, n)
+		}
+	}
+	return c.give(largest)
+}
+
+// tableConcat goes over the elements twice, first to know the size.
+func tableConcat(c call) int {
+	t, separator := c.table(1), c.textOr(2, "")
+	first := c.integerOr(3, 1)
+	last := c.integerOr(4, t.Len())
+	if first > last {
+		return c.giveText("")
+	}
+	run := c.run()
+	size := float64(last-first) * float64(len(separator))
+	var digits [32]byte
+	for i := first; i <= last; i++ {
+		run.Step(1)
+		switch v := getIndex(t, i).(type) {
+		case lua.LString:
+			size += float64(len(v))
+		case lua.LNumber:
+			size += float64(len(appendNumber(digits[:0], float64(v))))
+		default:
+			c.raise("invalid value (%s) at index %d in table for 'concat'", v.Type().String(), i)
+		}
+	}
+	charge(run, size)
+	b := buffer{run: run}
+	b.reserve(int(size))
+	for i := first; i <= last; i++ {
+		if i > first {
+			b.text(separator)
+		}
+		switch v := getIndex(t, i).(type) {
+		case lua.LString:
+			b.text(string(v))
+		case lua.LNumber:
+			b.Write(appendNumber(digits[:0], float64(v)))
+			b.step(1)
+		}
+	}
+	return c.giveText(b.String())
+}
+
+// elementsPerStep is how many elements that are moved count as one step.
+const elementsPerStep = 16
+
+func tableInsert(c call) int {
+	t := c.table(1)
+	n := t.Len()
+	if n+1 >= lua.MaxArrayIndex {
+		c.raise("table overflow (at most %d elements)", lua.MaxArrayIndex-1)
+	}
+	switch c.GetTop() {
+	case 2:
+		t.Append(c.Get(2))
+	case 3:
+		c.insertAt(t, n, c.integer(2), c.Get(3))
+	default:
+		c.raise("wrong number of arguments to 'insert'")
+	}
+	return 0
+}
+
+// insertAt puts v at a position and moves what is there and behind it up.
+func (c call) insertAt(t *lua.LTable, n, position int, v lua.LValue) {
+	run := c.run()
+	switch {
+	case position > n:
+		setIndex(t, position, v)
+	case position >= 1:
+		run.Step(1 + (n-position)/elementsPerStep)
+		t.Insert(position, v)
+	default:
+		for i := n + 1; i > position; i-- {
+			run.Step(1)
+			setIndex(t, i, getIndex(t, i-1))
+		}
+		setIndex(t, position, v)
+	}
+}
+
+func tableRemove(c call) int {
+	t := c.table(1)
+	n := t.Len()
+	position := c.integerOr(2, n)
+	if position < 1 || position > n {
+		return 0
+	}
+	c.run().Step(1 + (n-position)/elementsPerStep)
+	return c.give(t.Remove(position))
+}

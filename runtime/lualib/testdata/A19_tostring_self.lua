@@ -1,0 +1,2 @@
+local t = setmetatable({}, {__tostring = tostring})
+print(pcall(tostring, t))

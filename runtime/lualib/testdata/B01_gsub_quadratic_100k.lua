@@ -1,0 +1,2 @@
+local s = string.rep("a", 100000)
+s:gsub("a", "b")

@@ -1,0 +1,1 @@
+print(select("#", unpack({}, 1, 400000)))

@@ -1,0 +1,2 @@
+local s = string.rep("x", 1500000000)
+print(#s)

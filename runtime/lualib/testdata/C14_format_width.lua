@@ -1,0 +1,8 @@
+local f = string.rep("%[1]999999d", 1000)
+local c = os.clock()
+local s = string.format(f, 1)
+print("fmt bytes", #f, "out", #s, os.clock() - c)
+f = string.rep("%999999d", 300)
+local ok, s = pcall(string.format, f, 1)
+print("fmt bytes", #f, "out", ok, #s)
+print(pcall(string.format, "%*d", 1000000, 7) )

@@ -1,0 +1,94 @@
+package runtime
+
+import (
+	"errors"
+	"io/fs"
+	"regexp"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/runtime/compile"
+)
+
+// loaded is what a run has required so far.
+type loaded struct {
+	roots   []fs.FS
+	modules map[string]lua.LValue // what each returned; nil while it loads
+}
+
+type loadedKey struct{}
+
+// moduleName is lib.x, for lib/x.lua: no way leads above a root.
+var moduleName = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
+
+// newRequire makes the global function require. require("lib.x") runs
+// lib/x.lua from the first root that has it, once in a run, and returns what
+// it returned, true if that was nothing.
+func newRequire(compiler *compile.Compiler) *lua.LFunction {
+	return vm.NewFunction(func(L *lua.LState) int {
+		run := vm.Of(L)
+		run.Gate()
+		name := L.CheckString(1)
+		state := run.Value(loadedKey{}).(*loaded)
+		if module, ok := state.modules[name]; ok {
+			if module == nil {
+				L.RaiseError("loop while loading module '%s'", name)
+			}
+			L.Push(module)
+			return 1
+		}
+		source := state.read(L, name)
+		ctx, stop := run.Context()
+		defer stop()
+		proto, err := compiler.Compile(ctx, strings.ReplaceAll(name, ".", "/")+".lua", source)
+		if err != nil {
+			L.RaiseError("error loading module '%s': %s", name, err.Error())
+		}
+		L.Push(state.load(L, name, proto))
+		return 1
+	})
+}
+
+// read finds the source of a module.
+func (s *loaded) read(L *lua.LState, name string) string {
+	if moduleName.MatchString(name) {
+		path := strings.ReplaceAll(name, ".", "/") + ".lua"
+		for _, root := range s.roots {
+			source, err := fs.ReadFile(root, path)
+			switch {
+			case err == nil:
+				return string(source)
+			case !errors.Is(err, fs.ErrNotExist):
+				vm.Of(L).Incident(err)
+				L.RaiseError("module '%.100s' can't be read", name)
+			}
+		}
+	}
+	L.RaiseError("module '%.100s' not found", name)
+	return ""
+}
+
+// load runs a module's chunk with its name and keeps what it returns.
+func (s *loaded) load(L *lua.LState, name string, proto *lua.FunctionProto) lua.LValue {
+	if s.modules == nil {
+		s.modules = map[string]lua.LValue{}
+	}
+	s.modules[name] = nil
+	defer func() {
+		if s.modules[name] == nil {
+			delete(s.modules, name) // it failed, and may be tried again
+		}
+	}()
+	L.Push(L.NewFunctionFromProto(proto))
+	L.Push(lua.LString(name))
+	L.Call(1, 1)
+	module := L.Get(-1)
+	L.Pop(1)
+	if module == lua.LNil {
+		module = lua.LTrue
+	}
+	s.modules[name] = module
+	return module
+}

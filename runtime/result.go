@@ -1,0 +1,121 @@
+package runtime
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/json"
+	"github.com/tidelock-lua/tidelock/native/vm"
+)
+
+// Result is how a run ended. Exactly one of JSON and Error is set.
+type Result struct {
+	// ID is the invocation's.
+	ID string
+	// JSON is what the script returned, as one line; "null" for nothing.
+	JSON []byte
+	// Error is why it returned nothing.
+	Error *Error
+	// StartedAt and Duration say when, on the wall clock, and how long.
+	StartedAt time.Time
+	Duration  time.Duration
+	Counters  Counters
+	// Incidents are Go panics and errors below the script, for the host's log.
+	Incidents []error
+}
+
+// encode sets the result to a value, unless it can't leave as JSON.
+func (r *Result) encode(value any, bytesMax int64) {
+	text, err := json.Encode(value, "result")
+	switch {
+	case err != nil:
+		r.Error = Errorf(NotSerializable, "%s", err.Error())
+	case int64(len(text)) > bytesMax:
+		r.Error = Errorf(ResultTooLarge, "the result has %d bytes, at most %d are allowed", len(text), bytesMax)
+	default:
+		r.JSON = text
+	}
+}
+
+// messageMax is how much of an error's text leaves a run, in bytes.
+const messageMax = 8 << 10
+
+// raised is the error of a script that raised one.
+func raised(f *vm.Failure) *Error {
+	e := failure(f.Value)
+	if len(e.Message) > messageMax {
+		e.Message = strings.ToValidUTF8(e.Message[:messageMax], "") + "..."
+	}
+	e.Message = strings.ToValidUTF8(e.Message, "\uFFFD")
+	for _, trace := range f.Traces {
+		e.Stack = append(e.Stack, frames(trace)...)
+	}
+	e.locate()
+	return e
+}
+
+// failure says what was raised. Neither metamethods nor anything else of the
+// script is called: it is over.
+func failure(v lua.LValue) *Error {
+	if known := native.ErrorOf(v); known != nil {
+		e := Errorf(Raised, "%s", known.Error())
+		e.Code, e.Retryable = known.Code, known.Retryable
+		return e
+	}
+	switch v := v.(type) {
+	case lua.LString:
+		return Errorf(RuntimeError, "%s", string(v))
+	case *lua.LTable:
+		if message, ok := v.RawGetString("message").(lua.LString); ok {
+			return Errorf(Raised, "%s", string(message))
+		}
+		return Errorf(Raised, "a table without a code or message")
+	case lua.LNumber, lua.LBool, *lua.LNilType:
+		return Errorf(Raised, "%s", v.String())
+	}
+	return Errorf(Raised, "a %s", v.Type())
+}
+
+var position = regexp.MustCompile(`^([^:\n]+):(\d+): `)
+
+// locate finds out where the error happened: as its message says, else where
+// its innermost Lua frame is.
+func (e *Error) locate() {
+	if m := position.FindStringSubmatch(e.Message); m != nil {
+		e.File = m[1]
+		e.Line, _ = strconv.Atoi(m[2])
+		return
+	}
+	for _, f := range e.Stack {
+		if f.Line > 0 {
+			e.File, e.Line = f.File, f.Line
+			return
+		}
+	}
+}
+
+var traceLine = regexp.MustCompile(`^\t(.*?):(\d*):? in (?:function '?([^']*)'?|(main chunk|corountine))$`)
+
+// frames reads gopher-lua's traceback. Functions of the host are left out:
+// what they did is in the message.
+func frames(trace string) []Frame {
+	var out []Frame
+	for line := range strings.Lines(trace) {
+		m := traceLine.FindStringSubmatch(strings.TrimRight(line, "\n"))
+		if m == nil || m[2] == "" {
+			continue
+		}
+		f := Frame{File: m[1], Function: m[3]}
+		f.Line, _ = strconv.Atoi(m[2])
+		if strings.HasPrefix(f.Function, "<") || f.Function == "" {
+			f.Function = "?"
+		}
+		out = append(out, f)
+	}
+	return out
+}

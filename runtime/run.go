@@ -1,0 +1,187 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/runtime/compile"
+	"github.com/tidelock-lua/tidelock/tenant"
+)
+
+// Invocation is one request to run a script.
+type Invocation struct {
+	// ID is unique; by default a new, time-ordered one.
+	ID     string
+	Tenant tenant.ID
+	// Script is the script's name, as it appears in errors and logs.
+	Script string
+	// Source is the script itself.
+	Source string
+	// Event is what the script is called with: a tree of native's value types,
+	// nil for none.
+	Event any
+	// Limits bound the run; zero fields stand for their defaults.
+	Limits tenant.Limits
+	// Scripts are the roots that require searches, the tenant's own first.
+	Scripts []fs.FS
+	// Log takes what the run logs. Required.
+	Log native.Logger
+}
+
+// Engine runs scripts. It holds what all runs of a process share, and any
+// number of them may run at once.
+type Engine struct {
+	config   Config
+	compiler *compile.Compiler
+	sandbox  *sandbox
+}
+
+// Config is what an engine is made from.
+type Config struct {
+	// Hands tell the time of all runs. Default: this machine's.
+	Hands *vm.Hands
+	// Modules are the native modules that scripts may use.
+	Modules []native.Module
+	// HostKind and HostName say where scripts run: "cli", "lambda" or "task",
+	// and the name of the machine.
+	HostKind, HostName string
+	// Compile bounds sources; zero fields stand for their defaults.
+	Compile compile.Limits
+	// Yield is vm.Config.Yield, for tests in fake time.
+	Yield func()
+}
+
+// New makes an engine.
+func New(config Config) *Engine {
+	if config.Hands == nil {
+		config.Hands = vm.NewHands(vm.SystemClock())
+	}
+	e := &Engine{config: config, compiler: compile.New(config.Compile)}
+	e.sandbox = newSandbox(e.compiler, config.Modules)
+	return e
+}
+
+// Run runs a script. It always returns a result, soon after the end of the
+// invocation's time limit or of ctx at the latest; a ctx that is cancelled
+// because of [Shutdown] says so in the result.
+func (e *Engine) Run(ctx context.Context, inv Invocation) *Result {
+	hands := e.config.Hands
+	began := hands.Read()
+	if inv.ID == "" {
+		inv.ID = newID(began.Wall)
+	}
+	r := &Result{ID: inv.ID, StartedAt: began.Wall}
+	defer func() { r.Duration = hands.Fast() - began.Fast }()
+	proto, err := e.compiler.Compile(ctx, inv.Script, inv.Source)
+	if err != nil {
+		r.Error = notCompiled(err)
+		return r
+	}
+	e.run(ctx, inv, proto, r)
+	return r
+}
+
+// run is the life of one run: fresh state, call, verdict.
+func (e *Engine) run(ctx context.Context, inv Invocation, proto *lua.FunctionProto, r *Result) {
+	limits := inv.Limits.WithDefaults()
+	env := &native.Env{
+		Tenant: inv.Tenant, Script: inv.Script, RunID: inv.ID,
+		HostKind: e.config.HostKind, HostName: e.config.HostName,
+		Log:      inv.Log,
+		DataOps:  &native.Account{Name: "max_data_ops", Limit: limits.DataOps},
+		LogBytes: &native.Account{Name: "log_bytes", Limit: limits.LogBytes},
+	}
+	run := vm.NewRun(vm.Config{
+		Hands: e.config.Hands, Context: ctx, Host: env, Yield: e.config.Yield,
+		Limits: vm.Limits{
+			Timeout: limits.Timeout, Instructions: limits.Instructions,
+			MemoryBytes: limits.MemoryBytes, Coroutines: limits.Coroutines,
+		},
+	})
+	defer run.Close()
+	e.sandbox.open(run, inv.Scripts)
+
+	main := &program{chunk: run.Thread().NewFunctionFromProto(proto), event: inv.Event}
+	_, failure := run.Call(main.function())
+	r.Counters = Counters{Instructions: run.Steps(), DataOps: env.DataOps.Used()}
+	r.Incidents = run.Incidents()
+	switch killed := run.Killed(); {
+	case killed != nil:
+		r.Error = interrupted(killed, limits)
+	case failure != nil:
+		r.Error = raised(failure)
+	case main.err != nil:
+		r.Error = Errorf(NotSerializable, "%s", main.err.Error())
+	default:
+		r.encode(main.value, limits.ResultBytes)
+	}
+}
+
+// program is a script on its way from its chunk to its result.
+type program struct {
+	chunk *lua.LFunction
+	event any
+
+	value any   // what it returned
+	err   error // why that is no data
+}
+
+// resultDepth is how deep a result may be nested.
+const resultDepth = 200
+
+// function makes the Lua function that calls the chunk and, if the chunk
+// returns a function, that with the event. The result is turned into data
+// under the run's limits too.
+func (p *program) function() *lua.LFunction {
+	return &lua.LFunction{IsG: true, GFunction: func(L *lua.LState) int {
+		run := vm.Of(L)
+		event := native.ToLua(run, p.event)
+		L.Push(p.chunk)
+		L.Push(event)
+		L.Call(1, 1)
+		if L.Get(-1).Type() == lua.LTFunction {
+			L.Push(event)
+			L.Call(1, 1)
+		}
+		p.value, p.err = native.FromLua(run, L.Get(-1), "result", resultDepth)
+		run.Gate()
+		return 0
+	}}
+}
+
+// notCompiled is the error of a script that is no Lua.
+func notCompiled(err error) *Error {
+	var syntax *compile.SyntaxError
+	if !errors.As(err, &syntax) {
+		return Errorf(Cancelled, "cancelled before it was compiled")
+	}
+	e := Errorf(SyntaxError, "%s", syntax.Message)
+	e.File, e.Line, e.Column = syntax.File, syntax.Line, syntax.Column
+	return e
+}
+
+// interrupted is the error of a run that was stopped.
+func interrupted(k *vm.Kill, limits tenant.Limits) *Error {
+	var shutdown Shutdown
+	switch k.Limit {
+	case vm.Deadline:
+		return Errorf(Timeout, "the run took longer than its timeout of %v", limits.Timeout)
+	case vm.Cancelled:
+		if errors.As(k.Cause, &shutdown) {
+			return Errorf(HostShutdown, "%s", shutdown.Error())
+		}
+		return Errorf(Cancelled, "cancelled: %v", k.Cause)
+	}
+	return Errorf(LimitExceeded, "the run exceeded its limit %s of %d", k.Limit, k.Value)
+}
+
+// Counters is what a run used up.
+type Counters struct {
+	Instructions int64
+	DataOps      int64
+}

@@ -1,0 +1,44 @@
+package runtime
+
+import (
+	"io/fs"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/core"
+	"github.com/tidelock-lua/tidelock/native/log"
+	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/runtime/compile"
+	"github.com/tidelock-lua/tidelock/runtime/lualib"
+)
+
+// sandbox is all that a script can reach: the library, the native modules,
+// print and require. Its functions are made once and shared by all runs.
+type sandbox struct {
+	library *lualib.Library
+	native  *native.Set
+	print   *lua.LFunction
+	require *lua.LFunction
+}
+
+func newSandbox(compiler *compile.Compiler, modules []native.Module) *sandbox {
+	return &sandbox{
+		library: lualib.New(compiler.Compile),
+		native:  native.NewSet(modules...),
+		print:   log.Print(),
+		require: newRequire(compiler),
+	}
+}
+
+// open fills the globals of a run that hasn't begun.
+func (s *sandbox) open(run *vm.Run, scripts []fs.FS) {
+	s.library.Open(run.Thread())
+	globals := run.Globals()
+	globals.RawSetString("print", s.print)
+	globals.RawSetString("require", s.require)
+	run.SetValue(loadedKey{}, &loaded{roots: scripts})
+	table := s.native.Open()
+	table.RawSetString("context", core.Context(native.EnvOf(run)))
+	globals.RawSetString("native", table)
+}
