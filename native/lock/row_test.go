@@ -16,6 +16,7 @@ func TestTheRowHoldsWhatTheDocumentationSays(t *testing.T) {
 		date := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
 		s.SetClock(func() time.Time { return date })
 		p.time.Observe(at(now, date))
+		time.Sleep(300 * time.Microsecond)
 
 		l := p.acquire(t, func(r *lock.Request) {
 			r.Lease = 30_000_400 * time.Microsecond
@@ -28,14 +29,14 @@ func TestTheRowHoldsWhatTheDocumentationSays(t *testing.T) {
 			By           lock.Holder
 			X            int64
 		}{l.Row.Key.Partition(), l.Row.Key.Name, l.Row.Owner, l.Row.Start, l.Row.Until, l.Row.By, l.Row.Expiry()}, "", " ")
-		// start is the date and 1250 ms; until 30,001 + 15.0005 + 2000 ms
-		// later, rounded up; x a day and 0.267 s, rounded up, after that.
+		// start is the date and 1250.3 ms, rounded up; until 30,001 + 15.0005 + 2000 ms
+		// later, rounded up; x a day after that, in seconds, rounded up.
 		const want = `{
  "P": "acme/!locks",
  "K": "import-42",
  "Owner": "fresh",
- "Start": 1795953601250,
- "Until": 1795953633267,
+ "Start": 1795953601251,
+ "Until": 1795953633268,
  "By": {
   "HostKind": "task",
   "HostName": "ip-10-0-3-7",

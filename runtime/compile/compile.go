@@ -24,7 +24,7 @@ const (
 // each field stands for the default that its comment names; a negative one
 // lets nothing through.
 type Limits struct {
-	// SourceBytes is the longest source. Default 1 MiB.
+	// SourceBytes is the longest source. Default 512 KiB.
 	SourceBytes int
 	// Nesting is how many brackets and blocks may be open at once. Default
 	// 200, as in Lua. Recursion in gopher-lua's compiler follows it.
@@ -56,7 +56,7 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	setDefault(&l.SourceBytes, 1<<20)
+	setDefault(&l.SourceBytes, 512<<10)
 	setDefault(&l.Nesting, 200)
 	setDefault(&l.Operators, 1000)
 	setDefault(&l.Constants, 8192)
@@ -99,9 +99,11 @@ func New(limits Limits) *Compiler {
 // Compile compiles source. Name is the chunk's name as errors and tracebacks
 // show it ("main.lua"). The proto may come from the cache and is shared: it
 // must not be changed. A source that is wrong or over a limit gives a
-// [*SyntaxError]; if ctx ends while other compilations hold all slots, its
-// cause is returned. Compiling itself, once begun, is not interruptible, but
-// short: see [Limits.Work].
+// [*SyntaxError].
+//
+// When ctx ends first, its cause is returned at once. Gopher-lua's parser and
+// compiler can't be interrupted, so what they have begun goes on in the
+// background, for the second or so that the limits allow, and keeps its slot.
 func (c *Compiler) Compile(ctx context.Context, name, source string) (*lua.FunctionProto, error) {
 	if len(source) > c.limits.SourceBytes {
 		return nil, &SyntaxError{File: name, Message: fmt.Sprintf("source has %d bytes (limit is %d)", len(source), c.limits.SourceBytes)}
@@ -115,22 +117,41 @@ func (c *Compiler) Compile(ctx context.Context, name, source string) (*lua.Funct
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	defer func() { <-c.slots }()
-	// Somebody may have compiled it while this call was waiting.
-	if proto, ok := c.cache.get(key); ok {
-		return proto, nil
+	done := make(chan result, 1)
+	go func() {
+		defer func() { <-c.slots }()
+		done <- c.fill(ctx, key, source)
+	}()
+	select {
+	case r := <-done:
+		return r.proto, r.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
-	proto, bytes, err := c.translate(name, source)
-	if err != nil {
-		return nil, err
-	}
-	c.cache.put(key, proto, bytes)
-	return proto, nil
 }
 
-// translate runs the stages that the package comment lists. It also returns
-// the size of the proto in memory.
-func (c *Compiler) translate(name, source string) (proto *lua.FunctionProto, bytes int, err error) {
+type result struct {
+	proto *lua.FunctionProto
+	err   error
+}
+
+// fill compiles source and keeps the proto, unless somebody else did while
+// this compilation was waiting.
+func (c *Compiler) fill(ctx context.Context, key cacheKey, source string) result {
+	if proto, ok := c.cache.get(key); ok {
+		return result{proto: proto}
+	}
+	proto, bytes, err := c.translate(ctx, key.name, source)
+	if err != nil {
+		return result{err: err}
+	}
+	c.cache.put(key, proto, bytes)
+	return result{proto: proto}
+}
+
+// translate runs the stages that the package comment lists, as long as ctx
+// lasts. It also returns the size of the proto in memory.
+func (c *Compiler) translate(ctx context.Context, name, source string) (proto *lua.FunctionProto, bytes int, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			proto, err = nil, recovered(name, r)
@@ -156,6 +177,9 @@ func (c *Compiler) translate(name, source string) (proto *lua.FunctionProto, byt
 	r := &rewriter{file: name, limits: c.limits}
 	chunk = r.chunk(chunk)
 	hidden := r.hidden(c.hidden)
+	if ctx.Err() != nil {
+		return nil, 0, context.Cause(ctx)
+	}
 	proto, err = lua.Compile(chunk, name)
 	if err != nil {
 		return nil, 0, compileError(name, err)

@@ -45,6 +45,7 @@ function key(n) if n > -100 and n < 100 then return math.floor(n) % 3 + 1 end re
 function count(n) local i = 0 return function() i = i + 1 if i <= n and i < 9 then return i end end end
 function run(source)
   out, fuel, g1, g2 = {}, 300, nil, nil
+  o = {plain = function(v) return v end, method = function(_, v) return v end}
   local f = assert(loadstring(source))
   if not pcall(f) then out[#out + 1] = "error" end
   print(table.concat(out, " "))
@@ -145,6 +146,10 @@ type natives struct {
 }
 
 func (n *natives) register(L *lua.LState) {
+	o := L.NewTable()
+	o.RawSetString("plain", L.NewFunction(func(L *lua.LState) int { L.SetTop(1); return 1 }))
+	o.RawSetString("method", L.NewFunction(func(L *lua.LState) int { L.SetTop(2); return 1 }))
+	L.SetGlobal("o", o)
 	emit := func(L *lua.LState) {
 		for i := 1; i <= L.GetTop(); i++ {
 			n.out = append(n.out, show(L.Get(i)))

@@ -14,6 +14,9 @@ func program(seed uint64) string {
 	g := &generator{random: rand.New(rand.NewPCG(seed, 0x7469646c)), room: 40}
 	g.line("local n1, n2, v1, v2 = 1, 2, nil, true")
 	g.line("local t1, fs = {x = 1, 5, 6}, {}")
+	if g.chance(10) { // later constants don't fit into an operand
+		g.line("do local t = {%s} emit(#t) end", g.integers(1000, 1000+240+g.n(40)))
+	}
 	g.push()
 	g.numbers = []string{"n1", "n2"}
 	g.values = []string{"v1", "v2"}
@@ -99,7 +102,9 @@ func (g *generator) statement(depth int) {
 		g.line("emit(%s)", g.value(2))
 		return
 	}
-	switch g.n(22) {
+	switch g.n(23) {
+	case 20:
+		g.method(depth)
 	case 0, 1:
 		g.local()
 	case 2, 3, 4:
@@ -249,22 +254,13 @@ func (g *generator) closure(depth int) {
 	p, q := fmt.Sprintf("p%d", g.names), fmt.Sprintf("q%d", g.names)
 	g.names++
 	name := fmt.Sprintf("f_%d", g.names)
+	if len(g.functions) > 0 && g.chance(4) {
+		name = g.pick(g.functions...) // which the body may call
+	}
 	head := g.pick("local function "+name, "local "+name+" = function", "local "+name+" = function")
 	params := g.pick(p+", "+q, p+", "+q+", ...", p+", "+q)
 	g.line("%s(%s)", head, params)
-	g.line(" burn()")
-	outer := g.variables
-	g.numbers = append(append([]string{}, g.numbers...), p)
-	g.values = append(append([]string{}, g.values...), q)
-	if strings.HasSuffix(params, "...") {
-		g.values = append(g.values, "(...)")
-		g.line(" %s = select('#', ...)", p)
-		g.values = g.values[:len(g.values)-1]
-	}
-	g.block(depth, true)
-	g.line(" return %s", g.pick(g.number(2), g.number(2)+", "+q, "(two("+g.number(2)+"))"))
-	g.line("end")
-	g.variables = outer
+	g.body(depth, p, q, strings.HasSuffix(params, "..."))
 	g.inFunc--
 	g.pop()
 	g.loops = loops
@@ -272,6 +268,33 @@ func (g *generator) closure(depth int) {
 	if g.chance(2) {
 		g.line("fs[#fs + 1] = %s", name)
 	}
+}
+
+// body writes the body of a function with a number p and a value q.
+func (g *generator) body(depth int, p, q string, dots bool) {
+	g.line(" burn()")
+	outer := g.variables
+	g.numbers = append(append([]string{}, g.numbers...), p)
+	g.values = append(append([]string{}, g.values...), q)
+	if dots {
+		g.line(" emit(select('#', ...), ...)")
+		g.line(" %s = %s", q, g.pick("...", "(...)", "(...) and "+q, "{...} and select('#', ...)"))
+	}
+	g.block(depth, true)
+	g.line(" return %s", g.pick(g.number(2), g.number(2)+", "+q, "(two("+g.number(2)+"))", "two("+g.number(2)+")"))
+	g.line("end")
+	g.variables = outer
+}
+
+// method replaces one of the functions in table o.
+func (g *generator) method(depth int) {
+	loops := g.loops
+	g.loops = 0
+	g.inFunc++
+	g.line("function o%s(p, q)", g.pick(".plain", ":method"))
+	g.body(depth, "p", "q", false)
+	g.inFunc--
+	g.loops = loops
 }
 
 func (g *generator) table() string { return g.pick(g.tables...) }
@@ -290,7 +313,9 @@ func (g *generator) number(depth int) string {
 		return g.pick(g.numbers...)
 	}
 	d := depth - 1
-	switch g.n(12) {
+	switch g.n(13) {
+	case 11:
+		return fmt.Sprintf("(%s(%s, %s))", g.pick("o.plain", "o:method"), g.number(d), g.value(d))
 	case 0, 1:
 		return fmt.Sprintf("%s + %s", g.number(d), g.number(d))
 	case 2:
@@ -380,12 +405,20 @@ func (g *generator) chain() string {
 // constructor writes a statement with a table that is stored in batches.
 func (g *generator) constructor() string {
 	items := []string{}
-	for i := range 47 + g.n(8) {
+	for i := range 47 + g.n(60)*g.n(2) + g.n(8) {
 		items = append(items, fmt.Sprint(i))
 		if g.chance(12) {
 			items = append(items, fmt.Sprintf("x = tr(%d)", i))
 		}
 	}
 	items = append(items, g.pick("two(7)", "x = tr(8)", "9", "none()", "id(1, 2, 3)"))
-	return fmt.Sprintf("do local t = {%s} emit(t[1], t[2], t[48], t[49], t[50], t[51], t[52], t[53], t.x) end", strings.Join(items, ", "))
+	return fmt.Sprintf("do local t = {%s} emit(#t, t[1], t[2], t[49], t[50], t[51], t[99], t[100], t[101], t.x) end", strings.Join(items, ", "))
+}
+
+func (g *generator) integers(from, to int) string {
+	var list []string
+	for i := from; i < to; i++ {
+		list = append(list, fmt.Sprint(i))
+	}
+	return strings.Join(list, ", ")
 }

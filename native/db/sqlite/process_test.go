@@ -116,7 +116,7 @@ func TestManyProcessesLoseNothingNotEvenWhenSomeAreKilled(t *testing.T) {
 	for i := range processes {
 		killAt := 0
 		if i%3 == 2 { // two of eight
-			killAt = 50 * (i - 1)
+			killAt = 20 * i
 		}
 		all = append(all, startCounting(t, path, killAt))
 	}

@@ -1,0 +1,39 @@
+# The profile that the interpreter's loop and the hook are compiled with. It is
+# passed here, and not found by a plain go build, because it doubles the time of
+# a cold build.
+PROFILE := test/bench/hook.pgo
+BIN     := bin
+
+.PHONY: help
+help: ## Print this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+.PHONY: test
+test: prerequisites ## Check everything: vet, staticcheck, all tests under the race detector
+	go vet ./...
+	go tool staticcheck ./...
+	go test -race -timeout 20m ./...
+
+.PHONY: test-long
+test-long: prerequisites ## The same comparisons and fuzz targets, for much longer
+	go test -timeout 60m ./runtime/compile -run TestRandomProgramsAgreeWithLua -programs 100000
+
+.PHONY: prerequisites
+prerequisites: ## Install what the tests need besides Go (root on Debian), or say what to install
+	@sh test/prerequisites.sh
+
+.PHONY: build
+build: ## Build bin/tidelock with the profile
+	go build -pgo=$(PROFILE) -trimpath -o $(BIN)/tidelock ./cmd/tidelock
+
+.PHONY: bench
+bench: ## Run the benchmarks side by side and print ratios
+	go run ./test/bench/compare -pgo $(PROFILE)
+
+.PHONY: profile
+profile: ## Record the profile again
+	go test ./test/bench -run '^$$' -bench 'BenchmarkHook' -count 3 -cpuprofile $(PROFILE) -o $(BIN)/bench.test
+
+.PHONY: generate
+generate: ## Write generated data again
+	go generate ./...

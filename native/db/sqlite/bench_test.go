@@ -1,0 +1,57 @@
+package sqlite_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/db"
+	"github.com/tidelock-lua/tidelock/native/db/dbtest"
+	"github.com/tidelock-lua/tidelock/native/db/sqlite"
+	"github.com/tidelock-lua/tidelock/native/vm"
+)
+
+func BenchmarkVerbs(b *testing.B) {
+	for _, o := range []struct {
+		name string
+		sqlite.Options
+	}{{"full", sqlite.Options{}}, {"relaxed", sqlite.Options{Relaxed: true}}} {
+		hands := vm.NewHands(vm.SystemClock())
+		store, err := sqlite.Open(filepath.Join(b.TempDir(), "bench.db"), hands, o.Options)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer store.Close()
+		p, err := db.New(store, hands, nil).Open("acme", "bench")
+		if err != nil {
+			b.Fatal(err)
+		}
+		account := &dbtest.Account{Left: 1 << 60}
+		doc := func() any { return native.Map{"name": "Ada", "n": 1.0, "tags": native.List{"a", "b"}} }
+		for _, verb := range []struct {
+			name string
+			do   func() error
+		}{
+			{"put", func() error {
+				_, _, err := p.Put(b.Context(), account, "key", doc(), db.PutOptions{})
+				return err
+			}},
+			{"get", func() error {
+				_, err := p.Get(b.Context(), account, "key", false)
+				return err
+			}},
+			{"update", func() error {
+				_, err := p.Update(b.Context(), account, "key", func(*db.Row) (any, error) { return doc(), nil })
+				return err
+			}},
+		} {
+			b.Run(verb.name+"/"+o.name, func(b *testing.B) {
+				for b.Loop() {
+					if err := verb.do(); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/tenant"
+)
+
+// callComparisons compare our protected calls and coroutines with
+// gopher-lua's own.
+func callComparisons() []comparison {
+	compare := func(name, goal, setup, body string) comparison {
+		return comparison{name: "call/" + name, goal: goal, contenders: []contender{
+			{"gopher-lua", luaLoop(setup, body)},
+			{"tidelock", ourLoop(nil, nil, setup, body)},
+		}}
+	}
+	return []comparison{
+		compare("pcall", "as measured in the design: x1.6", `local f = function() end`, `pcall(f)`),
+		compare("pcall of an error", "x1.7", `local f = function() error("x") end`, `pcall(f)`),
+		compare("coroutine switch", "x1.3", `local co = coroutine.wrap(function() while true do coroutine.yield() end end)`, `co()`),
+		compare("coroutine create and resume", "x0.2", `local f = function() end`, `coroutine.resume(coroutine.create(f))`),
+		compare("string.find", "at most x1", `local s = ("a"):rep(100) .. "b"`, `s:find("[^a]b?")`),
+	}
+}
+
+// loop is a program that does body as often as the global n says.
+func loop(setup, body string) string {
+	return setup + "\nreturn function(n) for i = 1, n do " + body + " end end"
+}
+
+// luaLoop runs body in a loop on gopher-lua's own state.
+func luaLoop(setup, body string) func() (func(int), func()) {
+	return func() (func(int), func()) {
+		L := lua.NewState()
+		if err := L.DoString(loop(setup, body)); err != nil {
+			panic(err)
+		}
+		fn := L.Get(-1)
+		return func(n int) {
+			L.Push(fn)
+			L.Push(lua.LNumber(n))
+			L.Call(1, 0)
+		}, L.Close
+	}
+}
+
+// ourLoop runs body in a loop in a run of an engine.
+func ourLoop(hands *vm.Hands, table lock.Table, setup, body string) func() (func(int), func()) {
+	return func() (func(int), func()) {
+		engine := newEngine(hands, table)
+		inv := runtime.Invocation{
+			Tenant: "bench", Script: "loop.lua", Source: loop(setup, body), Log: discard{},
+			Limits: tenant.Limits{Timeout: 1 << 40, DataOps: 1 << 40},
+		}
+		return func(n int) {
+			inv.Event = float64(n)
+			if r := engine.Run(context.Background(), inv); r.Error != nil {
+				panic(r.Error)
+			}
+		}, func() {}
+	}
+}

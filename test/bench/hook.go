@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"math"
+	"time"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/tidelock-lua/tidelock/native/vm"
+)
+
+// programs are seven kinds of script, whose speed depends on different parts
+// of the interpreter.
+var programs = []struct{ name, source string }{
+	{"while", `local i = 0 while i < 200000 do i = i + 1 end`},
+	{"calls", `local function fib(n) if n < 2 then return n end return fib(n-1) + fib(n-2) end fib(20)`},
+	{"array", `local t = {} for i = 1, 20000 do t[i] = i end local s = 0 for i = 1, #t do s = s + t[i] end`},
+	{"fields", `local p = {x = 0, y = 0} for i = 1, 30000 do p.x = p.x + 1 p.y = p.y - p.x end`},
+	{"closures", `local function counter() local n = 0 return function() n = n + 1 return n end end
+		for i = 1, 2000 do local c = counter() for j = 1, 10 do c() end end`},
+	{"strings", `local s = 0 for i = 1, 10000 do local k = "key" .. i s = s + #k end`},
+	{"iteration", `local t = {} for i = 1, 2000 do t["k" .. i] = i end local s = 0
+		for r = 1, 10 do for k, v in pairs(t) do s = s + v end end`},
+}
+
+// hookComparisons compare the interpreter alone, under a context with a
+// timeout, and in a run with hook, clocks and fairness.
+func hookComparisons() []comparison {
+	var out []comparison
+	for _, p := range programs {
+		out = append(out, comparison{
+			name: "hook/" + p.name, goal: "geometric mean at most x1.2, none over x1.5, mean below timeout's",
+			contenders: []contender{
+				{"plain", plain(p.source, nil)},
+				{"context.WithTimeout", plain(p.source, func(L *lua.LState) func() {
+					ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+					L.SetContext(ctx)
+					return cancel
+				})},
+				{"tidelock", inRun(p.source)},
+			},
+		})
+	}
+	return out
+}
+
+// plain runs source on gopher-lua's own state.
+func plain(source string, prepare func(*lua.LState) func()) func() (func(int), func()) {
+	return func() (func(int), func()) {
+		L := lua.NewState()
+		stop := func() {}
+		if prepare != nil {
+			stop = prepare(L)
+		}
+		return repeat(L, source), func() { stop(); L.Close() }
+	}
+}
+
+// inRun runs source on the thread of a run.
+func inRun(source string) func() (func(int), func()) {
+	return func() (func(int), func()) {
+		run := vm.NewRun(vm.Config{Hands: vm.NewHands(vm.SystemClock()), Limits: vm.Limits{Timeout: time.Hour}})
+		L := run.Thread()
+		lua.OpenBase(L)
+		return repeat(L, source), run.Close
+	}
+}
+
+func repeat(L *lua.LState, source string) func(int) {
+	fn := must(L.LoadString(source))
+	return func(n int) {
+		for range n {
+			L.Push(fn)
+			L.Call(0, 0)
+		}
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func geometricMean(ratios []float64) float64 {
+	sum := 0.0
+	for _, r := range ratios {
+		sum += math.Log(r)
+	}
+	return math.Exp(sum / float64(len(ratios)))
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/db/sqlite"
+	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/native/vm"
+	tidelock "github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/tenant"
+)
+
+// lockComparisons compare an uncontended native.lock.with from Lua with the
+// least that it could cost.
+func lockComparisons() []comparison {
+	empty := `local f = function() end`
+	return []comparison{
+		{name: "lock/local", goal: "at most x10 of gopher-lua's pcall of an empty function", contenders: []contender{
+			{"gopher-lua pcall", luaLoop(empty, `pcall(f)`)},
+			{"with", ourLoop(nil, nil, empty, `native.lock.with("l", {scope = "local"}, f)`)},
+		}},
+		{name: "lock/db embedded", goal: "at most x1.3 of the engine's bare put and delete", contenders: []contender{
+			{"put and delete", bareLock},
+			{"with", func() (func(int), func()) {
+				hands, store, stop := openSQLite()
+				op, _ := ourLoop(hands, store, empty, `native.lock.with("l", f)`)()
+				return op, stop
+			}},
+		}},
+	}
+}
+
+func openSQLite() (*vm.Hands, *sqlite.Store, func()) {
+	dir := must(os.MkdirTemp("", "tidelock-bench"))
+	hands := vm.NewHands(vm.SystemClock())
+	store := must(sqlite.Open(filepath.Join(dir, "bench.db"), hands, sqlite.Options{}))
+	return hands, store, func() {
+		store.Close()
+		os.RemoveAll(dir)
+	}
+}
+
+// bareLock puts and deletes the row of a lock without the protocol around it.
+func bareLock() (func(int), func()) {
+	_, store, stop := openSQLite()
+	key := lock.Key{Tenant: "bench", Name: "l"}
+	return func(n int) {
+		for range n {
+			now := lock.Stamp(time.Now().UnixMilli())
+			row := lock.Row{Key: key, Owner: "0123456789abcdef0123456789abcdef", Start: now, Until: now + 32_000}
+			a := store.PutLock(context.Background(), row, now)
+			if d := store.DeleteLock(context.Background(), key, row.Owner); a.Err != nil || d.Err != nil {
+				panic(fmt.Sprint(a.Err, d.Err))
+			}
+		}
+	}, stop
+}
+
+// waiters lets 10,000 scripts wait for one local lock, and says what each
+// costs and how fast the lock goes from one to the next.
+func waiters() error {
+	const count = 10_000
+	engine := newEngine(nil, nil)
+	inv := tidelock.Invocation{Tenant: "bench", Script: "wait.lua", Log: discard{}, Limits: tenant.Limits{Timeout: time.Hour},
+		Source: `return function() return native.lock.turn("l", {scope = "local", lease_ms = 3600000}, native.time) end`}
+	release := make(chan struct{})
+	holding := make(chan struct{})
+	holder := inv
+	holder.Source = `return function() native.lock.with("l", {scope = "local", lease_ms = 3600000}, function() print() end) end`
+	holder.Log = blocking{holding, release}
+	var runs sync.WaitGroup
+	runs.Go(func() { engine.Run(context.Background(), holder) })
+	<-holding
+
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	results := make([]string, count)
+	for i := range count {
+		runs.Go(func() { results[i] = string(engine.Run(context.Background(), inv).JSON) })
+	}
+	for runtime.NumGoroutine() < count {
+		time.Sleep(10 * time.Millisecond)
+	}
+	time.Sleep(2 * time.Second) // until the last of them waits; nothing tells
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	used := (after.HeapAlloc + after.StackInuse) - (before.HeapAlloc + before.StackInuse)
+	close(release)
+	runs.Wait()
+
+	var times []float64
+	for _, r := range results {
+		var at float64
+		if _, err := fmt.Sscan(r, &at); err != nil {
+			return fmt.Errorf("a waiter ended with %q", r)
+		}
+		times = append(times, at)
+	}
+	slices.Sort(times)
+	gaps := make([]time.Duration, 0, count)
+	for i := 1; i < count; i++ {
+		gaps = append(gaps, time.Duration((times[i]-times[i-1])*float64(time.Second)))
+	}
+	slices.Sort(gaps)
+	fmt.Printf("waiters: %d scripts waiting on one local lock (goal: under 40 KiB each)\n", count)
+	fmt.Printf("  memory of each %.1f KiB, hand-over p50 %v, p99 %v\n", float64(used)/count/1024, gaps[count/2], gaps[count*99/100])
+	return nil
+}
+
+// blocking is a log that holds up whoever writes to it.
+type blocking struct{ reached, release chan struct{} }
+
+func (b blocking) Log(string, string, native.Map) {
+	close(b.reached)
+	<-b.release
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/core"
+	"github.com/tidelock-lua/tidelock/native/deadline"
+	"github.com/tidelock-lua/tidelock/native/json"
+	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/native/log"
+	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/runtime"
+)
+
+// runComparisons compare a whole run of a trivial script, fresh state
+// included, with making a state of gopher-lua's that runs nothing.
+func runComparisons() []comparison {
+	return []comparison{{
+		name: "run/trivial script", goal: "at most x0.25 of lua.NewState alone, under 32 KiB",
+		contenders: []contender{
+			{"lua.NewState", func() (func(int), func()) {
+				return func(n int) {
+					for range n {
+						lua.NewState().Close()
+					}
+				}, func() {}
+			}},
+			{"tidelock", func() (func(int), func()) {
+				engine := newEngine(nil, nil)
+				inv := runtime.Invocation{Tenant: "bench", Script: "trivial.lua", Source: "return 42", Log: discard{}}
+				return func(n int) {
+					for range n {
+						if r := engine.Run(context.Background(), inv); r.Error != nil {
+							panic(r.Error)
+						}
+					}
+				}, func() {}
+			}},
+		},
+	}}
+}
+
+// newEngine makes an engine with the modules that need no store, and native.lock
+// over table.
+func newEngine(hands *vm.Hands, table lock.Table) *runtime.Engine {
+	if hands == nil {
+		hands = vm.NewHands(vm.SystemClock())
+	}
+	locks := must(lock.New(hands, table, lock.MachineClock{}, lock.Options{}))
+	return runtime.New(runtime.Config{
+		Hands: hands, HostKind: "bench", HostName: "bench",
+		Modules: []native.Module{core.New(), deadline.New(), json.New(), lock.NewModule(locks, lock.ModuleOptions{}), log.New()},
+	})
+}
+
+// discard is a log that nobody reads.
+type discard struct{}
+
+func (discard) Log(string, string, native.Map) {}

@@ -1,0 +1,208 @@
+// Package e2e tests what the programs promise by running the real binaries.
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// binary is the program under test, built with the race detector.
+var binary string
+
+func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
+
+func buildAndRun(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "tidelock")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	binary = filepath.Join(dir, "tidelock")
+	build := exec.Command("go", "build", "-race", "-o", binary, "../../cmd/tidelock")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "%s%v\n", out, err)
+		return 1
+	}
+	return m.Run()
+}
+
+// TestScripts runs testdata/*.txtar. Besides testscript's own commands they
+// have
+//
+//	tidelock CODE ARGS...   runs the program, which must exit with CODE
+//	fill FILE N TEXT...     writes the texts to FILE, the last one N times
+//	bytes FILE TEXT         writes a text with Go's escapes to FILE
+//	no-controls             the last command printed no control characters
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"tidelock": runTidelock, "fill": fill, "bytes": writeBytes, "no-controls": noControls,
+		},
+	})
+}
+
+func runTidelock(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: tidelock CODE ARGS...")
+	}
+	err := ts.Exec(binary, args[1:]...)
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		ts.Check(err)
+	}
+	code := 0
+	if exit != nil {
+		code = exit.ExitCode()
+	}
+	if strconv.Itoa(code) != args[0] {
+		ts.Fatalf("got exit code %d, want %s", code, args[0])
+	}
+}
+
+func fill(ts *testscript.TestScript, _ bool, args []string) {
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	last := len(args) - 1
+	text := strings.Join(args[2:last], "") + strings.Repeat(args[last], n)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
+}
+
+func writeBytes(ts *testscript.TestScript, _ bool, args []string) {
+	text, err := strconv.Unquote(`"` + args[1] + `"`)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
+}
+
+func noControls(ts *testscript.TestScript, _ bool, _ []string) {
+	for _, output := range []string{ts.ReadFile("stdout"), ts.ReadFile("stderr")} {
+		for _, r := range output {
+			if r < ' ' && r != '\n' || 0x7f <= r && r < 0xa0 {
+				ts.Fatalf("control character %U in the output %q", r, output)
+			}
+		}
+	}
+}
+
+// process is a run of the program that a test watches while it runs.
+type process struct {
+	*exec.Cmd
+	t      *testing.T
+	stdout bytes.Buffer
+	stderr *bufio.Scanner
+	logged []string
+}
+
+// start starts `tidelock run` in dir. A process that outlives its test is
+// killed.
+func start(t *testing.T, dir string, args ...string) *process {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	p := &process{Cmd: exec.CommandContext(ctx, binary, append([]string{"run"}, args...)...), t: t}
+	p.Dir, p.Stdout = dir, &p.stdout
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Stderr = w
+	p.stderr = bufio.NewScanner(r)
+	p.stderr.Buffer(nil, 1<<20)
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	t.Cleanup(func() { cancel(); r.Close() })
+	return p
+}
+
+// next returns the message of the next record of the log that the script
+// wrote, "" if there is none any more.
+func (p *process) next() string {
+	for p.stderr.Scan() {
+		line := p.stderr.Text()
+		p.logged = append(p.logged, line)
+		var record struct{ Message, Script string }
+		if json.Unmarshal([]byte(line), &record) == nil && record.Script != "" {
+			return record.Message
+		}
+	}
+	return ""
+}
+
+// until reads the log up to the script's message.
+func (p *process) until(message string) {
+	p.t.Helper()
+	for m := p.next(); m != message; m = p.next() {
+		if m == "" {
+			p.t.Fatalf("the program ended before it logged %q: %v\n%s", message, p.Wait(), p.log())
+		}
+	}
+}
+
+// end waits for the process and returns its exit code, -1 if a signal ended
+// it, and what it printed.
+func (p *process) end() (code int, stdout string) {
+	for p.next() != "" {
+	}
+	err := p.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		p.t.Error(err)
+	}
+	return p.ProcessState.ExitCode(), p.stdout.String()
+}
+
+func (p *process) log() string { return strings.Join(p.logged, "\n") }
+
+// write writes a script into dir.
+func write(t *testing.T, dir, name, source string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// copyFile copies a file of the repository into dir.
+func copyFile(t *testing.T, dir, path string) {
+	t.Helper()
+	from, err := os.Open(filepath.Join("../..", path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	to, err := os.Create(filepath.Join(dir, filepath.Base(path)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close()
+	if _, err := io.Copy(to, from); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run runs a script to its end and returns what it printed; anything but
+// success fails the test.
+func run(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	p := start(t, dir, args...)
+	code, stdout := p.end()
+	if code != 0 {
+		t.Fatalf("got exit code %d\n%s%s", code, stdout, p.log())
+	}
+	return strings.TrimSuffix(stdout, "\n")
+}

@@ -1,0 +1,62 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+const (
+	importScript = "import.lua"
+	importEvent  = "@names.json"
+	imported     = `{"imported":12797,"version":"CLDR 32"}`
+	there        = `{"rows":12797,"skipped":"CLDR 32 is already there"}`
+	running      = `{"skipped":"another import is running"}`
+)
+
+func importFolder(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	copyFile(t, dir, "scripts/examples/import.lua")
+	copyFile(t, dir, "scripts/examples/names.json")
+	return dir
+}
+
+func TestTheExampleImportsOnce(t *testing.T) {
+	t.Parallel()
+	dir := importFolder(t)
+	for i, want := range []string{imported, there, there} {
+		if got := run(t, dir, importScript, "--event", importEvent); got != want {
+			t.Errorf("run %d: got %s, want %s", i+1, got, want)
+		}
+	}
+	write(t, dir, "count.lua", `
+		local n, names = 0, native.db.open("names")
+		for _ in names:each{ keys = true } do n = n + 1 end
+		return { n, names:get("de/region/FR").name }`)
+	if got, want := run(t, dir, "count.lua"), `[12797,"Frankreich"]`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestOfTwoImportsStartedAtOnceExactlyOneRuns(t *testing.T) {
+	t.Parallel()
+	for round := range 3 {
+		dir := importFolder(t)
+		processes := []*process{
+			start(t, dir, importScript, "--event", importEvent),
+			start(t, dir, importScript, "--event", importEvent),
+		}
+		count := map[string]int{}
+		for _, p := range processes {
+			code, stdout := p.end()
+			if code != 0 {
+				t.Errorf("round %d: got exit code %d, want 0\n%s", round, code, p.log())
+			}
+			count[strings.TrimSuffix(stdout, "\n")]++
+		}
+		if count[imported] != 1 || count[there]+count[running] != 1 {
+			t.Errorf("round %d: got %s, want one import and one that is skipped", round, fmt.Sprint(count))
+		}
+	}
+}
