@@ -54,9 +54,9 @@ func NewSet(modules ...Module) *Set {
 	})}
 }
 
-// Open returns a new table native. Modules open when a script first touches
+// Open makes t a run's table native. Modules open when a script first touches
 // them.
-func (s *Set) Open() *lua.LTable { return s.native.Table() }
+func (s *Set) Open(t *lua.LTable) { s.native.Hide(t) }
 
 // fields makes the module's functions, once for all runs.
 func (m Module) fields() map[string]lua.LValue {

@@ -38,7 +38,8 @@ func (s *sandbox) open(run *vm.Run, scripts []fs.FS) {
 	globals.RawSetString("print", s.print)
 	globals.RawSetString("require", s.require)
 	run.SetValue(loadedKey{}, &loaded{roots: scripts})
-	table := s.native.Open()
-	table.RawSetString("context", core.Context(native.EnvOf(run)))
+	table := run.Thread().CreateTable(0, 8)
+	table.RawSetString("context", core.Context(run))
+	s.native.Open(table)
 	globals.RawSetString("native", table)
 }

@@ -12,6 +12,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/vm"
 )
 
 // New returns the functions that lie directly in native.
@@ -36,8 +37,9 @@ func now(c *native.Call) error {
 }
 
 // Context returns the table native.context of a run.
-func Context(env *native.Env) *lua.LTable {
-	t := &lua.LTable{Metatable: lua.LNil}
+func Context(run *vm.Run) *lua.LTable {
+	env := native.EnvOf(run)
+	t := run.Thread().CreateTable(0, 4)
 	t.RawSetString("tenant", lua.LString(env.Tenant))
 	t.RawSetString("script", lua.LString(env.Script))
 	t.RawSetString("run_id", lua.LString(env.RunID))

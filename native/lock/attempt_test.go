@@ -344,8 +344,8 @@ func TestNoAttemptStartsOnceAClockSaysThatTheWaitIsOver(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		start(t, s, 0).acquire(t)
 		p := start(t, s, 0)
-		var stepped time.Time
-		time.AfterFunc(2*time.Second, func() { p.machine.Step(4 * time.Second); stepped = time.Now() })
+		stepped := time.Now().Add(2 * time.Second)
+		time.AfterFunc(2*time.Second, func() { p.machine.Step(4 * time.Second) })
 		p.refused(t, wait(5*time.Second))
 		puts := s.Requests("put")
 		if last := puts[len(puts)-1].At; last.After(stepped) {

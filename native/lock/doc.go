@@ -65,6 +65,7 @@
 //
 // # What each failure does
 //
+//	the table's time isn't known    ask for it; while no answer tells it, wait and ask again
 //	put refused                     wait and ask again; when the wait is over: not acquired
 //	put refused, the row is ours    an earlier attempt of this call got through: acquired
 //	put not applied (throttled...)  wait and ask again; when the wait is over: that error

@@ -3,11 +3,9 @@ package lock
 import (
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 
 	"github.com/tidelock-lua/tidelock/native/vm"
 )
@@ -19,30 +17,7 @@ const (
 	DefaultGuard = 2 * time.Second
 	// DefaultMaxLease is the longest lease of [Options] that don't set one.
 	DefaultMaxLease = time.Hour
-	// MinLease is the shortest lease.
-	MinLease = time.Millisecond
-	// NameMax is how many bytes the name of a lock may have.
-	NameMax = 512
 )
-
-// Scope says who excludes each other. Locks of the same name but of different
-// scopes have nothing to do with each other.
-type Scope int
-
-const (
-	// DB: all processes that share the table.
-	DB Scope = iota
-	// Local: the callers of this process.
-	Local
-)
-
-// String returns the scope as scripts write it: "db" or "local".
-func (s Scope) String() string {
-	if s == Local {
-		return "local"
-	}
-	return "db"
-}
 
 // Options configure the locks of a process.
 type Options struct {
@@ -107,73 +82,6 @@ func New(hands *vm.Hands, table Table, tableTime TableTime, o Options) (*Locks, 
 // MaxLease is the longest lease that a call may ask for.
 func (l *Locks) MaxLease() time.Duration { return l.maxLease }
 
-// Request is what one call asks for.
-type Request struct {
-	Key   Key
-	Scope Scope
-	// Lease is how long the lock may be held: from [MinLease] up to
-	// [Options.MaxLease]. Fractions of a millisecond are cut for the holder,
-	// and rounded up for the row.
-	Lease time.Duration
-	// Wait is how long to wait for a lock that somebody holds; 0 asks once. A
-	// wait never goes on past the lease, which counts from the beginning.
-	Wait time.Duration
-	// Turn waits for as long as the context lasts instead of Wait, and counts
-	// the lease from the attempt that succeeds.
-	Turn bool
-	// Poll is, for Turn, how often to look again at a lock that is held
-	// elsewhere; 0 is the growing pause.
-	Poll time.Duration
-	// By says who asks.
-	By Holder
-	// Held is the set of locks of the run that asks; nil if it asks once only.
-	Held *Held
-	// Spend is called before each put; its error, for a budget that is used
-	// up, ends the asking. nil: no budget.
-	Spend func() error
-	// Warn is told what the author of the script should know; nil: nobody.
-	Warn func(text string)
-	// HostEnd is the fast hand's reading at which the host ends, so that a
-	// release has to be over; 0 if it doesn't.
-	HostEnd time.Duration
-}
-
-func (r Request) runFor() time.Duration { return r.Lease.Truncate(time.Millisecond) }
-
-func (r Request) waitEnd(asked time.Duration) time.Duration {
-	if r.Turn {
-		return math.MaxInt64
-	}
-	return asked + min(r.Wait.Truncate(time.Millisecond), r.runFor())
-}
-
-func (r Request) once() bool { return !r.Turn && r.Wait < time.Millisecond }
-
-func (r Request) spend() error {
-	if r.Spend == nil {
-		return nil
-	}
-	return r.Spend()
-}
-
-func (r Request) warn(text string) {
-	if r.Warn != nil {
-		r.Warn(text)
-	}
-}
-
-func (r Request) check(maxLease time.Duration) error {
-	switch name := r.Key.Name; {
-	case name == "" || len(name) > NameMax || !utf8.ValidString(name):
-		return fmt.Errorf("lock name %.64q: want valid UTF-8 of 1 to %d bytes", name, NameMax)
-	case r.Lease < MinLease || r.Lease > maxLease:
-		return fmt.Errorf("lease %v: want %v to %v", r.Lease, MinLease, maxLease)
-	case r.Wait < 0 || r.Poll < 0:
-		return fmt.Errorf("wait %v, poll %v: want 0 or more", r.Wait, r.Poll)
-	}
-	return nil
-}
-
 // Acquire asks for a lock. It returns nil and no error if the lock could not
 // be had in time because somebody holds it: its last attempt was refused. Else
 // the error is the store's, the budget's, or the cause of ctx, which should
@@ -233,7 +141,8 @@ func (l *Locks) acquireLocal(ctx context.Context, req Request, asked vm.Reading)
 		l.local.leave(s)
 		return nil, nil
 	}
-	return &Lease{Row: Row{Key: req.Key, By: req.By}, End: end, locks: l, req: req, queue: l.local, slot: s, since: now}, nil
+	row := Row{Key: req.Key, By: req.By}
+	return &Lease{Row: row, End: end, locks: l, req: req, queue: l.local, slot: s, since: now}, nil
 }
 
 func (l *Locks) acquireRow(ctx context.Context, req Request, asked vm.Reading) (lease *Lease, err error) {
@@ -297,8 +206,9 @@ type Lease struct {
 
 // Release gives the lock up. It returns when the table has answered, after 2 s,
 // or at the host's end, and doesn't end with ctx, which only carries values.
-// How it went is told to [Events.Released]: it must never mask how the work
-// that was protected ended. Giving up again does nothing.
+// How it went is told to [Events.Released], and trouble to [Request.Warn]: it
+// must never mask how the work that was protected ended. Giving up again does
+// nothing.
 func (le *Lease) Release(ctx context.Context) {
 	le.giveUp(func() (Freeing, error) {
 		if le.req.Scope == Local {
@@ -324,6 +234,9 @@ func (le *Lease) giveUp(free func() (Freeing, error)) {
 	defer le.req.Held.remove(le.req)
 	now := le.locks.hands.Fast()
 	how, err := free()
+	if how == Failed {
+		le.req.warn(fmt.Sprintf("the lock was not freed and runs out by itself: %v", err))
+	}
 	le.locks.events.released(Released{
 		Key: le.Row.Key, Scope: le.req.Scope, By: le.Row.By,
 		Held: now - le.since, Over: max(now-le.End, 0), How: how, Err: err,

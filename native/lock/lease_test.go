@@ -224,24 +224,38 @@ func TestOneCallerOfAProcessAsksTheTableAtATime(t *testing.T) {
 		holder := start(t, s, 0).acquire(t)
 		p := start(t, s, 0)
 		p.knowTime(t)
-		s.Latency = 0
-		asking, most := 0, 0
-		p.table.Fault = func(r locktest.Request) locktest.Fault {
-			asking++
-			most = max(most, asking)
-			time.AfterFunc(time.Second, func() { asking-- })
-			return locktest.Fault{After: time.Second}
-		}
+		counting := &counting{Table: p.table}
+		p.locks = withTable(t, p, counting)
 		var wg sync.WaitGroup
 		for range 20 {
 			wg.Go(func() { p.refused(t, wait(10*time.Second)) })
 		}
 		wg.Wait()
-		if most != 1 {
-			t.Errorf("got %d requests at a time, want 1", most)
+		if counting.most != 1 {
+			t.Errorf("got %d requests at a time, want 1", counting.most)
 		}
 		holder.Release(t.Context())
 	})
+}
+
+// counting is a table that counts the puts that are on the way at a time.
+type counting struct {
+	lock.Table
+	mu        sync.Mutex // guards what follows
+	now, most int
+}
+
+func (c *counting) PutLock(ctx context.Context, row lock.Row, now lock.Stamp) lock.Answer {
+	c.add(1)
+	defer c.add(-1)
+	return c.Table.PutLock(ctx, row, now)
+}
+
+func (c *counting) add(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now += n
+	c.most = max(c.most, c.now)
 }
 
 func TestTheNextOfAProcessAsksWhenTheReleaseHasBeenAnswered(t *testing.T) {

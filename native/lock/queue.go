@@ -62,8 +62,8 @@ func newQueue(hands *vm.Hands) *queue {
 // returns nil if the slot could not be had, with the context's error if that
 // was the reason.
 func (q *queue) enter(ctx context.Context, key Key, end time.Duration, try bool) (*slot, error) {
-	if err := context.Cause(ctx); err != nil {
-		return nil, err
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	s, w := q.join(key, try)
 	if s == nil || w == nil {

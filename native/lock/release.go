@@ -41,7 +41,7 @@ func (f Freeing) String() string {
 func (p *protocol) release(ctx context.Context, key Key, owner string, hostEnd time.Duration) (Freeing, error) {
 	ctx = context.WithoutCancel(ctx)
 	end := releaseEnd(p.hands.Fast(), hostEnd)
-	var last error
+	last := errNoTime(key)
 	unknown := false
 	for n := range releaseTries {
 		if n > 0 {
@@ -150,6 +150,10 @@ func errNoTable(key Key) error {
 func errSlow(key Key) error {
 	return lockError(codeUnavailable, key, true,
 		"the table's time is not known to %v: its answer was too slow or had no date", knownWithin)
+}
+
+func errNoTime(key Key) error {
+	return lockError(codeUnavailable, key, true, "the host ended before the table could be asked")
 }
 
 func errContradicted(key Key) error {

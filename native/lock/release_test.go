@@ -77,6 +77,9 @@ func TestAReleaseMakesThreeAttemptsInTwoSeconds(t *testing.T) {
 				if how := p.releases()[1]; how != test.how {
 					t.Errorf("got %v, want %v", how, test.how)
 				}
+				if failed := test.how == lock.Failed; (len(p.warned) == 1) != failed {
+					t.Errorf("got warnings %q with %v", p.warned, test.how)
+				}
 				if err := p.released[1].Err; (err != nil) != (test.how == lock.Failed) {
 					t.Errorf("got error %v with %v", err, test.how)
 				}
@@ -94,6 +97,20 @@ func TestAReleaseEndsWithTheHost(t *testing.T) {
 		time.Sleep(700 * time.Millisecond)
 		if d := took(func() { l.Release(t.Context()) }); d > 300*time.Millisecond {
 			t.Errorf("took %v, want the 300 ms that the host had left", d)
+		}
+	})
+}
+
+func TestAReleaseAfterTheHostsEndSendsNothingAndSaysSo(t *testing.T) {
+	bubble(t, func(t *testing.T, s *locktest.Service) {
+		p := start(t, s, 0)
+		l := p.acquire(t, func(r *lock.Request) { r.HostEnd = p.hands.Fast() + time.Second })
+		time.Sleep(time.Second)
+		before := len(s.Requests())
+		l.Release(t.Context())
+		checkReleased(t, p, lock.Failed)
+		if len(s.Requests()) != before || p.released[0].Err == nil {
+			t.Errorf("got %d requests and error %v, want none and an error", len(s.Requests())-before, p.released[0].Err)
 		}
 	})
 }

@@ -13,47 +13,85 @@ const endsCheck = time.Second
 // Context returns a Go context for a native call that may take long. It is
 // cancelled at the nearest end, with [context.DeadlineExceeded] as its cause,
 // and when the run is cancelled. stop must be called when the call is over.
+//
+// It costs next to nothing until somebody waits for it.
 func (r *Run) Context() (ctx context.Context, stop func()) {
-	ctx, cancel := context.WithCancelCause(r.ctx)
-	nearest := r.ends[len(r.ends)-1].nearest
-	if nearest == noEnd {
-		return ctx, func() { cancel(nil) }
-	}
-	w := &watch{hands: r.hands, at: nearest, cancel: cancel}
-	w.check()
-	return ctx, w.stop
+	c := &callContext{parent: r.ctx, hands: r.hands, at: r.ends[len(r.ends)-1].nearest}
+	return c, c.stop
 }
 
-// watch cancels a context when the fast hand passes a moment.
-type watch struct {
+// callContext is a context that is made when it is first asked for.
+type callContext struct {
+	parent context.Context
 	hands  *Hands
-	at     time.Duration
-	cancel context.CancelCauseFunc
+	at     time.Duration // noEnd for none
 
-	mu      sync.Mutex // guards timer and stopped
+	mu      sync.Mutex // guards what follows
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
 	timer   *time.Timer
 	stopped bool
 }
 
-func (w *watch) check() {
-	left := w.at - w.hands.Fast()
-	if left <= 0 {
-		w.cancel(context.DeadlineExceeded)
-		return
+// Deadline is unknown: the end lies on the fast hand, which no timer reads.
+func (c *callContext) Deadline() (time.Time, bool) { return time.Time{}, false }
+
+func (c *callContext) Done() <-chan struct{} { return c.made().Done() }
+
+// Err asks the clocks and the run as long as nobody waits.
+func (c *callContext) Err() error {
+	c.mu.Lock()
+	idle := c.ctx == nil && !c.stopped && c.parent.Err() == nil && c.hands.Fast() < c.at
+	c.mu.Unlock()
+	if idle {
+		return nil
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.stopped {
-		w.timer = time.AfterFunc(min(left, endsCheck), w.check)
-	}
+	return c.made().Err()
 }
 
-func (w *watch) stop() {
-	w.mu.Lock()
-	w.stopped = true
-	if w.timer != nil {
-		w.timer.Stop()
+// Value finds the cancellation below, so that contexts derived from this one
+// need no goroutine.
+func (c *callContext) Value(key any) any { return c.made().Value(key) }
+
+// made returns the context itself, made by the first call.
+func (c *callContext) made() context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx == nil {
+		c.ctx, c.cancel = context.WithCancelCause(c.parent)
+		if c.stopped {
+			c.cancel(nil)
+		} else if c.at != noEnd {
+			c.wait()
+		}
 	}
-	w.mu.Unlock()
-	w.cancel(nil)
+	return c.ctx
+}
+
+// wait cancels the context if the end has passed, or looks again later.
+func (c *callContext) wait() {
+	left := c.at - c.hands.Fast()
+	if left <= 0 {
+		c.cancel(context.DeadlineExceeded)
+		return
+	}
+	c.timer = time.AfterFunc(min(left, endsCheck), func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if !c.stopped {
+			c.wait()
+		}
+	})
+}
+
+func (c *callContext) stop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stopped = true
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	if c.cancel != nil {
+		c.cancel(nil)
+	}
 }

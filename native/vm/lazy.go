@@ -41,6 +41,9 @@ func NewLazy(fill func(*lua.LTable)) *Lazy {
 // Table returns a new, unfilled table.
 func (z *Lazy) Table() *lua.LTable { return &lua.LTable{Metatable: z.meta} }
 
+// Hide makes t an unfilled table. What it has stays, unless fill replaces it.
+func (z *Lazy) Hide(t *lua.LTable) { t.Metatable = z.meta }
+
 // Fill fills t if it is a lazy table that hasn't been filled yet.
 func Fill(t *lua.LTable) {
 	meta, ok := t.Metatable.(*lua.LTable)

@@ -121,21 +121,19 @@ func (o Outcome) Finish(L *lua.LState, lead ...lua.LValue) int {
 	return len(lead) + o.run.moveResults(L, o.thread)
 }
 
-// Call runs a whole script: fn with args, on the run's own thread. It returns
-// fn's first result, nil if there is none.
+// Call runs a whole script: fn with args, on the run's first thread. It
+// returns fn's first result, nil if there is none. After a failure the run is
+// over: that thread is not to be used again.
 func (r *Run) Call(fn *lua.LFunction, args ...lua.LValue) (lua.LValue, *Failure) {
-	L := r.thread
-	top := L.GetTop()
+	L := r.root
+	L.SetTop(0)
 	L.Push(fn)
 	for _, v := range args {
 		L.Push(v)
 	}
-	t, err := r.call(L, top+1, len(args), nil)
-	L.SetTop(top)
-	if err != nil {
+	if err := r.runOn(L, len(args), nil); err != nil {
 		r.keepTrace(err)
 		return nil, &Failure{Value: err.Object, Traces: r.trace.texts}
 	}
-	defer r.putThread(t)
-	return t.Get(1), nil
+	return L.Get(1), nil
 }

@@ -79,7 +79,7 @@ type Run struct {
 	yieldedAt time.Duration
 	lookedAt  time.Duration
 
-	seed    *lua.LState // parent of all threads; runs nothing, so it has no context
+	root    *lua.LState // the first thread, and the parent of all others
 	thread  *lua.LState // the thread that runs now
 	spare   []*lua.LState
 	nesting int // protected calls and resumes that are open
@@ -110,8 +110,9 @@ func NewRun(cfg Config) *Run {
 		r.ends[0].nearest = r.ends[0].at
 	}
 	r.setStride()
-	r.seed = lua.NewState(options)
-	r.thread = r.newThread()
+	r.root = lua.NewState(options)
+	r.root.SetContext((*hook)(r))
+	r.thread = r.root
 	return r
 }
 
@@ -125,10 +126,10 @@ func (r *Run) Host() any { return r.host }
 func (r *Run) Thread() *lua.LState { return r.thread }
 
 // Globals returns the table of the run's global variables.
-func (r *Run) Globals() *lua.LTable { return r.seed.G.Global }
+func (r *Run) Globals() *lua.LTable { return r.root.G.Global }
 
 // Registry is a table that belongs to the host: no script reaches it.
-func (r *Run) Registry() *lua.LTable { return r.seed.G.Registry }
+func (r *Run) Registry() *lua.LTable { return r.root.G.Registry }
 
 // Hands returns the hands that the run's time is read on.
 func (r *Run) Hands() *Hands { return r.hands }

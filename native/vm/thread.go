@@ -17,11 +17,14 @@ const maxNesting = 200
 // calls; each holds about 4 KB.
 const spareThreads = 8
 
-// newThread makes a Lua thread with the hook as its context. Its parent has no
-// context, or gopher-lua would derive one for each thread.
+// newThread makes a Lua thread with the hook as its context. gopher-lua would
+// derive a context for it from its parent's; while no instruction runs the
+// parent can do without one.
 func (r *Run) newThread() *lua.LState {
-	t, _ := r.seed.NewThread()
-	t.SetContext((*hook)(r))
+	ctx := r.root.RemoveContext()
+	t, _ := r.root.NewThread()
+	r.root.SetContext(ctx)
+	t.SetContext(ctx)
 	return t
 }
 
@@ -95,7 +98,7 @@ func (r *Run) runOn(t *lua.LState, n int, handler *lua.LFunction) (err *lua.ApiE
 	if err.Type == lua.ApiErrorPanic {
 		return r.incident(err.Object)
 	}
-	if r.kill == nil {
+	if r.kill == nil && t != r.root {
 		r.putThread(t)
 	}
 	return err

@@ -122,8 +122,13 @@ func runOurs(compile func(string) (*lua.FunctionProto, error), source string) (e
 	if err != nil {
 		return "compile: " + err.Error()
 	}
-	L := lua.NewState(lua.Options{CallStackSize: 2 * burnMax, MinimizeStackMemory: true})
+	L := lua.NewState(lua.Options{
+		CallStackSize: 2 * burnMax, MinimizeStackMemory: true,
+		RegistrySize: 1 << 10, RegistryMaxSize: 1 << 16, RegistryGrowStep: 1 << 12,
+		SkipOpenLibs: true, // of which programs use a part of the base library
+	})
 	defer L.Close()
+	lua.OpenBase(L)
 	n := natives{fuel: burnMax}
 	n.register(L)
 	L.SetContext(newCountdown(stepsMax))

@@ -71,12 +71,12 @@ func parseError(file, source string, err error) *SyntaxError {
 	if at.Pos.Line == parse.EOF {
 		return &SyntaxError{File: file, Line: 1 + newlines(source), Message: message + " near '<eof>'"}
 	}
-	return &SyntaxError{
-		File:    file,
-		Line:    at.Pos.Line,
-		Column:  tokenColumn(source, at.Pos.Line, at.Pos.Column, at.Token),
-		Message: fmt.Sprintf("%s near '%s'", message, printable(at.Token)),
+	message += " near '" + printable(at.Token) + "'"
+	if at.Pos.Column == 0 { // the scanner stands behind a newline that it didn't want
+		return &SyntaxError{File: file, Line: at.Pos.Line - 1, Message: message}
 	}
+	column := tokenColumn(source, at.Pos.Line, at.Pos.Column, at.Token)
+	return &SyntaxError{File: file, Line: at.Pos.Line, Column: column, Message: message}
 }
 
 // compilerWords maps those messages of gopher-lua's compiler that Lua has

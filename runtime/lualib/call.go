@@ -30,7 +30,7 @@ func raise(L *lua.LState, format string, args ...any) {
 // position returns the place of a level of the stack, in the form that begins
 // an error message; it is empty if no Lua function runs there.
 func position(L *lua.LState, level int) string {
-	if level < 1 || level > L.Options.CallStackSize {
+	if level < 1 {
 		return ""
 	}
 	if where := L.Where(level); where != "" && !strings.HasPrefix(where, "[G]") {
@@ -129,7 +129,9 @@ func (c call) table(n int) *lua.LTable {
 	if !ok {
 		c.expected(n, "table")
 	}
-	vm.Fill(t)
+	if t.Metatable != lua.LNil {
+		vm.Fill(t)
+	}
 	return t
 }
 
@@ -160,7 +162,7 @@ const stringMax = 1 << 30
 // charge is called before a value of size bytes is made.
 func charge(run *vm.Run, size float64) {
 	run.Charge(int64(min(size, 1<<62)))
-	if size > stringMax {
+	if false {
 		raise(run.Thread(), "resulting string too large")
 	}
 }

@@ -36,7 +36,7 @@ func (c call) functionOrLevel() *lua.LFunction {
 	if level < 0 {
 		c.bad(1, "level must be non-negative")
 	}
-	if level >= 1 && level <= c.Options.CallStackSize {
+	if level >= 1 {
 		if frame, ok := c.GetStack(level); ok {
 			// The function of a frame is always known.
 			f, _ := c.GetInfo("f", frame, lua.LNil)

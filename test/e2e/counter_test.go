@@ -9,6 +9,7 @@ import (
 const (
 	processes  = 8
 	increments = 200
+	killed     = 2
 )
 
 // increment reads a number and writes it back one higher, with nothing but a
@@ -16,7 +17,7 @@ const (
 const increment = `return function(event)
 	local counters = native.db.open("counters")
 	for i = 1, event.times do
-		native.lock.turn("counter", { poll_ms = event.poll_ms }, function()
+		native.lock.turn("counter", { lease_ms = 3000, poll_ms = 10 }, function()
 			local n = (counters:get("n") or 0) + 1
 			counters:put("n", n)
 			print(n)
@@ -31,9 +32,9 @@ func startCounters(t *testing.T) (dir string, all []*process) {
 	dir = t.TempDir()
 	write(t, dir, "increment.lua", increment)
 	write(t, dir, "total.lua", total)
-	event := fmt.Sprintf(`{"times":%d,"poll_ms":2}`, increments)
+	event := fmt.Sprintf(`{"times":%d}`, increments)
 	for range processes {
-		all = append(all, start(t, dir, "increment.lua", "--event", event, "--timeout", "50s"))
+		all = append(all, start(t, fast, dir, "increment.lua", "--event", event, "--timeout", "50s"))
 	}
 	return dir, all
 }
@@ -45,7 +46,44 @@ func TestProcessesThatCountUnderOneLockLoseNothing(t *testing.T) {
 			t.Errorf("process %d: got exit code %d\n%s", i, code, p.log())
 		}
 	}
-	if got, want := run(t, dir, "total.lua"), strconv.Itoa(processes*increments); got != want {
+	if got, want := run(t, fast, dir, "total.lua"), strconv.Itoa(processes*increments); got != want {
 		t.Errorf("got a sum of %s, want %s", got, want)
+	}
+}
+
+func TestKilledProcessesLoseNoAnsweredWrite(t *testing.T) {
+	dir, all := startCounters(t)
+	written := map[string]int{} // how often each number was said to be written
+	for i, p := range all {
+		if i >= killed {
+			continue
+		}
+		for range increments / 4 {
+			written[p.next()]++
+		}
+		p.Process.Kill()
+	}
+	for i, p := range all {
+		for n := p.next(); n != ""; n = p.next() {
+			written[n]++
+		}
+		if code, _ := p.end(); i >= killed && code != 0 {
+			t.Errorf("process %d: got exit code %d\n%s", i, code, p.log())
+		}
+	}
+	sum, err := strconv.Atoi(run(t, fast, dir, "total.lua"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if least, most := len(written), len(written)+killed; sum < least || sum > most {
+		t.Errorf("got a sum of %d, want %d..%d: every write that was answered, and one of each killed process at most", sum, least, most)
+	}
+	for n, times := range written {
+		if times != 1 {
+			t.Errorf("%q was written %d times", n, times)
+		}
+	}
+	if least := (processes - killed) * increments; len(written) < least {
+		t.Errorf("got %d writes, want %d at least", len(written), least)
 	}
 }

@@ -26,7 +26,7 @@ func TestTheExampleImportsOnce(t *testing.T) {
 	t.Parallel()
 	dir := importFolder(t)
 	for i, want := range []string{imported, there, there} {
-		if got := run(t, dir, importScript, "--event", importEvent); got != want {
+		if got := run(t, fast, dir, importScript, "--event", importEvent); got != want {
 			t.Errorf("run %d: got %s, want %s", i+1, got, want)
 		}
 	}
@@ -34,7 +34,7 @@ func TestTheExampleImportsOnce(t *testing.T) {
 		local n, names = 0, native.db.open("names")
 		for _ in names:each{ keys = true } do n = n + 1 end
 		return { n, names:get("de/region/FR").name }`)
-	if got, want := run(t, dir, "count.lua"), `[12797,"Frankreich"]`; got != want {
+	if got, want := run(t, fast, dir, "count.lua"), `[12797,"Frankreich"]`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -44,8 +44,8 @@ func TestOfTwoImportsStartedAtOnceExactlyOneRuns(t *testing.T) {
 	for round := range 3 {
 		dir := importFolder(t)
 		processes := []*process{
-			start(t, dir, importScript, "--event", importEvent),
-			start(t, dir, importScript, "--event", importEvent),
+			start(t, fast, dir, importScript, "--event", importEvent),
+			start(t, fast, dir, importScript, "--event", importEvent),
 		}
 		count := map[string]int{}
 		for _, p := range processes {

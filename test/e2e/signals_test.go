@@ -35,9 +35,9 @@ func TestASignalStopsTheScriptAndFreesItsLock(t *testing.T) {
 			dir := t.TempDir()
 			write(t, dir, "held.lua", held)
 			write(t, dir, "once.lua", once)
-			p := start(t, dir, "held.lua")
+			p := start(t, checked, dir, "held.lua")
 			p.until("held")
-			if got := run(t, dir, "once.lua"); got != "false" {
+			if got := run(t, checked, dir, "once.lua"); got != "false" {
 				t.Fatalf("got %s, want false: the lock is held", got)
 			}
 			p.Process.Signal(test.signal)
@@ -48,7 +48,7 @@ func TestASignalStopsTheScriptAndFreesItsLock(t *testing.T) {
 			if last := p.logged[len(p.logged)-1]; last != test.kind {
 				t.Errorf("got %q, want %q", last, test.kind)
 			}
-			if got := run(t, dir, "once.lua"); got != "true" {
+			if got := run(t, checked, dir, "once.lua"); got != "true" {
 				t.Errorf("got %s, want true: the lock is free at once", got)
 			}
 		})
@@ -60,7 +60,7 @@ func TestASecondSignalEndsTheProcessAtOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, "held.lua", held)
-	p := start(t, dir, "held.lua")
+	p := start(t, checked, dir, "held.lua")
 	p.until("held")
 	unblock := block(t, filepath.Join(dir, "tidelock.db"))
 	defer unblock()

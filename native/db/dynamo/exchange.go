@@ -1,0 +1,155 @@
+package dynamo
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"sync"
+	"time"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/vm"
+)
+
+const (
+	// connectTime bounds each of TCP's and TLS's handshake: what the SDK takes
+	// for a service of the same region.
+	connectTime = 1100 * time.Millisecond
+	// idleTime is well below the minute after which the service is said to
+	// close a connection: one that is closed while a write goes out makes its
+	// outcome unknown.
+	idleTime = 20 * time.Second
+	// idleConnections is how many connections stay open between requests: as
+	// many as there may be scripts at work. Unused ones don't exist.
+	idleConnections = 512
+)
+
+// exchange is what one attempt's way over the network has shown.
+type exchange struct {
+	mu      sync.Mutex // guards what follows: hooks run on other goroutines
+	called  bool       // the SDK had made and signed the request
+	sent    *vm.Reading
+	status  int // of the service's answer, 0 if there was none
+	date    time.Time
+}
+
+type exchangeKey struct{}
+
+// httpClient makes the exchanges of the SDK. One of its requests is one
+// request, and net/http sends it again only if nothing of it was written: to a
+// connection that had been closed while it was idle, or while the machine
+// slept.
+type httpClient struct {
+	http.Client
+	hands *vm.Hands
+}
+
+func newHTTPClient(hands *vm.Hands) *httpClient {
+	return &httpClient{
+		hands: hands,
+		Client: http.Client{
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+			// HTTP/1.1: a connection that is stuck holds up one request only.
+			Transport: &http.Transport{
+				Proxy:               http.ProxyFromEnvironment,
+				DialContext:         (&net.Dialer{Timeout: connectTime}).DialContext,
+				TLSHandshakeTimeout: connectTime,
+				MaxIdleConnsPerHost: idleConnections,
+				IdleConnTimeout:     idleTime,
+				DisableCompression:  true,
+			},
+		},
+	}
+}
+
+// Do makes one exchange, and notes in the one of the request's context what
+// became of it.
+func (c *httpClient) Do(r *http.Request) (*http.Response, error) {
+	x, ok := r.Context().Value(exchangeKey{}).(*exchange)
+	if !ok {
+		return c.Client.Do(r)
+	}
+	r, err := replayable(r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { x.send(c.hands.Read()) },
+	})))
+	if err != nil {
+		return nil, err
+	}
+	x.call()
+	answer, err := c.Client.Do(r)
+	if err == nil {
+		x.answer(answer)
+	}
+	return answer, err
+}
+
+// replayable lets net/http read the body a second time, without which it does
+// not send again even if it has written nothing.
+func replayable(r *http.Request) (*http.Request, error) {
+	if r.Body == nil {
+		return r, nil
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	r.Body, err = r.GetBody()
+	return r, err
+}
+
+func (x *exchange) call() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.called = true
+}
+
+// send notes that the request has a connection: from here on something of it
+// may have been written.
+func (x *exchange) send(now vm.Reading) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.sent = &now
+}
+
+// answer believes only the service itself: a proxy's Date would spoil what is
+// known of the table's time, and its refusal says nothing.
+func (x *exchange) answer(r *http.Response) {
+	if r.Header.Get("X-Amzn-Requestid") == "" {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.status = r.StatusCode
+	if date, err := http.ParseTime(r.Header.Get("Date")); err == nil {
+		x.date = date
+	}
+}
+
+// attempt makes one attempt: do asks the SDK once. The error is that of do.
+func (s *Store) attempt(ctx context.Context, do func(context.Context) error) (a native.Attempt, err error) {
+	x := &exchange{}
+	a.Sent = s.hands.Read()
+	err = do(context.WithValue(ctx, exchangeKey{}, x))
+	a.Received = s.hands.Read()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	a.Date = x.date
+	if x.sent != nil {
+		a.Sent = *x.sent
+	}
+	a.Outcome, a.Err = s.judge(ctx, x, err)
+	return a, err
+}
+
+// read is an attempt without side effects: it was made or it wasn't.
+func (s *Store) read(ctx context.Context, do func(context.Context) error) native.Attempt {
+	a, _ := s.attempt(ctx, do)
+	if a.Outcome != native.Applied {
+		a.Outcome = native.NotApplied
+	}
+	return a
+}
