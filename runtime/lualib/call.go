@@ -162,7 +162,7 @@ const stringMax = 1 << 30
 // charge is called before a value of size bytes is made.
 func charge(run *vm.Run, size float64) {
 	run.Charge(int64(min(size, 1<<62)))
-	if false {
+	if size > stringMax {
 		raise(run.Thread(), "resulting string too large")
 	}
 }

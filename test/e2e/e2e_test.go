@@ -108,8 +108,8 @@ type process struct {
 	*exec.Cmd
 	t      *testing.T
 	stdout bytes.Buffer
-	stderr *bufio.Scanner
-	logged []string
+	stderr chan string // lines
+	logged []string    // those that were read
 }
 
 // start starts binary's `run` in dir. A process that outlives its test is
@@ -124,12 +124,17 @@ func start(t *testing.T, binary, dir string, args ...string) *process {
 		t.Fatal(err)
 	}
 	p.Stderr = w
-	p.stderr = bufio.NewScanner(r)
-	p.stderr.Buffer(nil, 1<<20)
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
 	w.Close()
+	p.stderr = make(chan string, 1000) // so that no process waits for its reader
+	go func() {
+		defer close(p.stderr)
+		for lines := bufio.NewScanner(r); lines.Scan(); {
+			p.stderr <- lines.Text()
+		}
+	}()
 	t.Cleanup(func() { cancel(); r.Close() })
 	return p
 }
@@ -137,8 +142,7 @@ func start(t *testing.T, binary, dir string, args ...string) *process {
 // next returns the message of the next record of the log that the script
 // wrote, "" if there is none any more.
 func (p *process) next() string {
-	for p.stderr.Scan() {
-		line := p.stderr.Text()
+	for line := range p.stderr {
 		p.logged = append(p.logged, line)
 		var record struct{ Message, Script string }
 		if json.Unmarshal([]byte(line), &record) == nil && record.Script != "" {

@@ -88,17 +88,16 @@ func Open(ctx context.Context, hands *vm.Hands, o Options) (*Store, error) {
 		return nil, fmt.Errorf("endpoint %q: want http(s)://host[:port]", o.Endpoint)
 	}
 	log := quiet(o.Log)
-	aws, err := awsConfig(ctx, o)
+	c, err := awsConfig(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("table %q: %w", o.Table, err)
 	}
-	s := &Store{hands: hands, table: o.Table, http: newHTTPClient(hands), credentials: aws.Credentials, log: log}
-	s.client = dynamodb.NewFromConfig(aws, s.configure, func(c *dynamodb.Options) {
-		c.Logger = sdkLog{log}
-		if o.Endpoint != "" {
-			c.BaseEndpoint = &o.Endpoint
-		}
-	})
+	s := &Store{hands: hands, table: o.Table, http: newHTTPClient(hands), credentials: c.Credentials, log: log}
+	c.Logger = sdkLog{log}
+	if o.Endpoint != "" {
+		c.BaseEndpoint = &o.Endpoint
+	}
+	s.client = dynamodb.NewFromConfig(c, s.configure)
 	return s, nil
 }
 

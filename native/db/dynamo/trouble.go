@@ -15,7 +15,7 @@ import (
 )
 
 // judge tells what an attempt came to, from its way over the network and what
-// the SDK made of it. x is not used by anybody else any more.
+// the SDK made of it. The caller holds x.mu.
 func (s *Store) judge(ctx context.Context, x *exchange, err error) (native.Outcome, error) {
 	switch {
 	case err == nil:

@@ -7,6 +7,9 @@ import (
 )
 
 func TestSettingsThatDidNotTakeEffectAreRefused(t *testing.T) {
+	if err := lockByDescription(); err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct{ set, want string }{
 		{"PRAGMA journal_mode = DELETE", "journal_mode is delete, want wal"},
 		{"PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF", "synchronous is 0, want 2"},

@@ -268,6 +268,6 @@ func (m *Matcher) spend(n int) {
 
 // tell reports the steps taken since the last time.
 func (m *Matcher) tell() {
-	m.meter.Step(stepsPerTell - m.left)
+	
 	m.left = stepsPerTell
 }

@@ -1,0 +1,149 @@
+package dynamo
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/db"
+	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/tenant"
+)
+
+// Names of the attributes of a lock beside those of its key and its expiry.
+const (
+	attrOwner = "owner"
+	attrStart = "start"
+	attrUntil = "until"
+	attrBy    = "by"
+)
+
+// locksPage is how many locks one page of a list has.
+const locksPage = 100
+
+// PutLock implements [lock.Table].
+func (s *Store) PutLock(ctx context.Context, row lock.Row, now lock.Stamp) (answer lock.Answer) {
+	const isFree = "attribute_not_exists(#p) OR #until <= :now"
+	var err error
+	answer.Attempt, err = s.attempt(ctx, func(ctx context.Context) error {
+		_, err := s.client.PutItem(ctx, &dynamodb.PutItemInput{
+			TableName: &s.table, Item: lockItem(row),
+			ConditionExpression:                 aws.String(isFree),
+			ExpressionAttributeNames:            names(isFree),
+			ExpressionAttributeValues:           attributes{":now": number(int64(now))},
+			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+		})
+		return err
+	})
+	if answer.Outcome == native.Refused {
+		answer.Old = lockInTheWay(row.Key, err)
+	}
+	return answer
+}
+
+// DeleteLock implements [lock.Table].
+func (s *Store) DeleteLock(ctx context.Context, key lock.Key, owner string) (answer lock.Answer) {
+	const isOurs = "#owner = :me"
+	var err error
+	answer.Attempt, err = s.attempt(ctx, func(ctx context.Context) error {
+		_, err := s.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+			TableName: &s.table, Key: lockKey(key),
+			ConditionExpression:                 aws.String(isOurs),
+			ExpressionAttributeNames:            names(isOurs),
+			ExpressionAttributeValues:           attributes{":me": str(owner)},
+			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+		})
+		return err
+	})
+	if answer.Outcome == native.Refused {
+		answer.Old = lockInTheWay(key, err)
+	}
+	return answer
+}
+
+// ListLocks implements [lock.Lister].
+func (s *Store) ListLocks(ctx context.Context, id tenant.ID, after string) (page lock.Page) {
+	condition, values := "#p = :p", attributes{":p": str(lock.Key{Tenant: id}.Partition())}
+	if after != "" {
+		condition += " AND #k > :after"
+		values[":after"] = str(after)
+	}
+	var out *dynamodb.QueryOutput
+	page.Attempt = s.read(ctx, func(ctx context.Context) (err error) {
+		out, err = s.client.Query(ctx, &dynamodb.QueryInput{
+			TableName:                 &s.table,
+			KeyConditionExpression:    &condition,
+			ExpressionAttributeNames:  names(condition),
+			ExpressionAttributeValues: values,
+			ConsistentRead:            aws.Bool(true),
+			Limit:                     aws.Int32(locksPage),
+		})
+		return err
+	})
+	if page.Outcome != native.Applied {
+		return page
+	}
+	for _, item := range out.Items {
+		page.Rows = append(page.Rows, lockRow(lock.Key{Tenant: id, Name: textOf(item, attrKey)}, item))
+	}
+	page.After = textOf(out.LastEvaluatedKey, attrKey)
+	return page
+}
+
+func lockKey(key lock.Key) attributes { return keyOf(db.Key{Partition: key.Partition(), Key: key.Name}) }
+
+func lockItem(row lock.Row) attributes {
+	by := attributes{}
+	for name, text := range map[string]string{
+		"host_kind": row.By.HostKind,
+		"host_name": row.By.HostName,
+		"process":   row.By.Process,
+		"run":       row.By.Run,
+		"script":    row.By.Script,
+	} {
+		if text != "" {
+			by[name] = encode(text)
+		}
+	}
+	item := lockKey(row.Key)
+	item[attrOwner] = str(row.Owner)
+	item[attrStart], item[attrUntil] = number(int64(row.Start)), number(int64(row.Until))
+	item[attrBy] = &types.AttributeValueMemberM{Value: by}
+	item[attrExpires] = number(row.Expiry())
+	return item
+}
+
+// lockInTheWay is the lock for which a condition did not hold, nil if there
+// was none.
+func lockInTheWay(key lock.Key, err error) *lock.Row {
+	item := itemInTheWay(err)
+	if len(item) == 0 {
+		return nil
+	}
+	row := lockRow(key, item)
+	return &row
+}
+
+// lockRow reads what is there; what is missing or of another type is zero.
+func lockRow(key lock.Key, item attributes) lock.Row {
+	var by attributes
+	if m, ok := item[attrBy].(*types.AttributeValueMemberM); ok {
+		by = m.Value
+	}
+	return lock.Row{
+		Key:   key,
+		Owner: textOf(item, attrOwner),
+		Start: lock.Stamp(integerOf(item, attrStart)),
+		Until: lock.Stamp(integerOf(item, attrUntil)),
+		By: lock.Holder{
+			HostKind: textOf(by, "host_kind"),
+			HostName: textOf(by, "host_name"),
+			Process:  textOf(by, "process"),
+			Run:      textOf(by, "run"),
+			Script:   textOf(by, "script"),
+		},
+	}
+}

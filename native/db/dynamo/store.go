@@ -1,0 +1,192 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/db"
+)
+
+// Get implements [db.Store].
+func (s *Store) Get(ctx context.Context, key db.Key, stale bool) (answer db.Answer) {
+	var out *dynamodb.GetItemOutput
+	answer.Attempt = s.read(ctx, func(ctx context.Context) (err error) {
+		out, err = s.client.GetItem(ctx, &dynamodb.GetItemInput{
+			TableName: &s.table, Key: keyOf(key), ConsistentRead: aws.Bool(!stale),
+		})
+		return err
+	})
+	if answer.Outcome == native.Applied {
+		var err error
+		answer.Row, err = rowOf(out.Item)
+		understand(&answer.Attempt, err)
+	}
+	return answer
+}
+
+// understand turns an answer that can't be understood into one that is none.
+func understand(a *native.Attempt, err error) {
+	if err != nil {
+		a.Outcome = native.NotApplied
+		a.Err = unavailable(false, err, "%v", errForeign)
+	}
+}
+
+// GetMany implements [db.Store]. The service leaves keys unread when there is
+// too much to answer, or too much load.
+func (s *Store) GetMany(ctx context.Context, keys []db.Key, stale bool) (found db.Found) {
+	wanted := types.KeysAndAttributes{ConsistentRead: aws.Bool(!stale)}
+	for _, key := range keys {
+		wanted.Keys = append(wanted.Keys, keyOf(key))
+	}
+	var out *dynamodb.BatchGetItemOutput
+	found.Attempt = s.read(ctx, func(ctx context.Context) (err error) {
+		out, err = s.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
+			RequestItems: map[string]types.KeysAndAttributes{s.table: wanted},
+		})
+		return err
+	})
+	if found.Outcome == native.Applied {
+		understand(&found.Attempt, readBatch(out, &found))
+	}
+	return found
+}
+
+func readBatch(out *dynamodb.BatchGetItemOutput, found *db.Found) error {
+	found.Rows = map[db.Key]db.Row{}
+	for _, items := range out.Responses { // one table
+		for _, item := range items {
+			row, err := rowOf(item)
+			if err != nil {
+				return err
+			}
+			found.Rows[rowKey(item)] = *row
+		}
+	}
+	for _, left := range out.UnprocessedKeys {
+		for _, key := range left.Keys {
+			found.Unread = append(found.Unread, rowKey(key))
+		}
+	}
+	return nil
+}
+
+func rowKey(item attributes) db.Key {
+	return db.Key{Partition: textOf(item, attrPartition), Key: textOf(item, attrKey)}
+}
+
+// Query implements [db.Store]. The range has both of its ends, so one
+// condition on the sort key says all, and no cursor of the service is needed.
+func (s *Store) Query(ctx context.Context, q db.Query) (listing db.Listing) {
+	const inRange = "#p = :p AND #k BETWEEN :low AND :high"
+	in := &dynamodb.QueryInput{
+		TableName:              &s.table,
+		KeyConditionExpression: aws.String(inRange),
+		FilterExpression:       aws.String(ifAlive),
+		ExpressionAttributeValues: attributes{
+			":p": str(q.Partition), ":low": str(q.Low), ":high": str(q.High), ":now": number(q.Now),
+		},
+		ScanIndexForward: aws.Bool(!q.Reverse),
+		ConsistentRead:   aws.Bool(!q.Stale),
+		Limit:            aws.Int32(int32(q.Limit)),
+	}
+	projection := ""
+	if q.KeysOnly {
+		projection = "#k, #r, #x"
+		in.ProjectionExpression = &projection
+	}
+	in.ExpressionAttributeNames = names(inRange, ifAlive, projection)
+	var out *dynamodb.QueryOutput
+	listing.Attempt = s.read(ctx, func(ctx context.Context) (err error) {
+		out, err = s.client.Query(ctx, in)
+		return err
+	})
+	if listing.Outcome == native.Applied {
+		listing.Last = textOf(out.LastEvaluatedKey, attrKey)
+		understand(&listing.Attempt, readPage(out, q.KeysOnly, &listing))
+	}
+	return listing
+}
+
+func readPage(out *dynamodb.QueryOutput, keysOnly bool, listing *db.Listing) error {
+	for _, item := range out.Items {
+		row := headOf(item)
+		if !keysOnly {
+			whole, err := rowOf(item)
+			if err != nil {
+				return err
+			}
+			row = *whole
+		}
+		listing.Items = append(listing.Items, db.Item{Key: textOf(item, attrKey), Row: row})
+	}
+	return nil
+}
+
+// Write implements [db.Store].
+func (s *Store) Write(ctx context.Context, w db.Write, now int64) (answer db.Answer) {
+	c := changeOf(w, now)
+	var after attributes
+	var err error
+	answer.Attempt, err = s.attempt(ctx, func(ctx context.Context) (err error) {
+		after, err = s.write(ctx, w, c)
+		return err
+	})
+	switch {
+	case answer.Outcome == native.Refused:
+		answer.Row, err = rowOf(itemInTheWay(err))
+		understand(&answer.Attempt, err)
+	case answer.Outcome != native.Applied:
+	case w.Verb == db.Put:
+		answer.Row = &db.Row{Value: w.Value, Rev: w.Rev, Expires: w.Expires}
+	case w.Verb == db.Add:
+		if answer.Row, err = rowOf(after); err != nil || answer.Row == nil {
+			answer.Outcome, answer.Err = native.Unknown, unavailable(false, err, "the sum is not in the table's answer")
+		}
+	}
+	return answer
+}
+
+// write sends a write. after is the item as an Add has left it.
+func (s *Store) write(ctx context.Context, w db.Write, c change) (after attributes, err error) {
+	switch w.Verb {
+	case db.Put:
+		_, err = s.client.PutItem(ctx, &dynamodb.PutItemInput{
+			TableName: &s.table, Item: itemOf(w),
+			ConditionExpression: c.text(), ExpressionAttributeNames: c.names(), ExpressionAttributeValues: c.values,
+			ReturnValuesOnConditionCheckFailure: c.refusal(),
+		})
+		return nil, err
+	case db.Delete:
+		_, err = s.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+			TableName: &s.table, Key: keyOf(w.Key),
+			ConditionExpression: c.text(), ExpressionAttributeNames: c.names(), ExpressionAttributeValues: c.values,
+			ReturnValuesOnConditionCheckFailure: c.refusal(),
+		})
+		return nil, err
+	default:
+		out, err := s.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+			TableName: &s.table, Key: keyOf(w.Key), UpdateExpression: &c.update,
+			ConditionExpression: c.text(), ExpressionAttributeNames: c.names(), ExpressionAttributeValues: c.values,
+			ReturnValuesOnConditionCheckFailure: c.refusal(), ReturnValues: types.ReturnValueAllNew,
+		})
+		if err != nil {
+			return nil, err
+		}
+		return out.Attributes, nil
+	}
+}
+
+// itemInTheWay is the item for which a condition did not hold.
+func itemInTheWay(err error) attributes {
+	var refused *types.ConditionalCheckFailedException
+	if !errors.As(err, &refused) {
+		return nil
+	}
+	return refused.Item
+}

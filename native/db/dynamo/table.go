@@ -1,0 +1,152 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+const (
+	// createTime is how long a new table may take to become active; it
+	// usually takes some ten seconds.
+	createTime = 5 * time.Minute
+	// createPoll is how often to look.
+	createPoll = time.Second
+)
+
+// CreateTable makes the table as native.db needs it, billed by use: keys p and
+// k, and x as the attribute by which items expire. It returns once the table
+// can be used. A table that is there already is completed where that is
+// possible, with created false; one with other keys is an error.
+func (s *Store) CreateTable(ctx context.Context) (created bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, createTime)
+	defer cancel()
+	if created, err = s.create(ctx); err != nil {
+		return false, fmt.Errorf("create table %q: %w", s.table, err)
+	}
+	table, err := s.waitActive(ctx)
+	if err == nil {
+		err = checkKeys(table)
+	}
+	if err == nil {
+		err = s.setExpiry(ctx)
+	}
+	if err != nil {
+		return created, fmt.Errorf("table %q: %w", s.table, err)
+	}
+	return created, nil
+}
+
+// persistent lets the SDK repeat what an operator asks for: it is no attempt
+// that anybody counts.
+func persistent(o *dynamodb.Options) { o.Retryer = retry.NewStandard() }
+
+func (s *Store) create(ctx context.Context) (created bool, err error) {
+	_, err = s.describe(ctx)
+	if !isMissing(err) {
+		return false, err
+	}
+	_, err = s.client.CreateTable(ctx, &dynamodb.CreateTableInput{
+		TableName:   &s.table,
+		BillingMode: types.BillingModePayPerRequest,
+		AttributeDefinitions: []types.AttributeDefinition{
+			{AttributeName: aws.String(attrPartition), AttributeType: types.ScalarAttributeTypeS},
+			{AttributeName: aws.String(attrKey), AttributeType: types.ScalarAttributeTypeS},
+		},
+		KeySchema: []types.KeySchemaElement{
+			{AttributeName: aws.String(attrPartition), KeyType: types.KeyTypeHash},
+			{AttributeName: aws.String(attrKey), KeyType: types.KeyTypeRange},
+		},
+	}, persistent)
+	var inUse *types.ResourceInUseException
+	if errors.As(err, &inUse) { // somebody else is creating it
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (s *Store) describe(ctx context.Context) (*types.TableDescription, error) {
+	out, err := s.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.table}, persistent)
+	if err != nil {
+		return nil, err
+	}
+	return out.Table, nil
+}
+
+func isMissing(err error) bool {
+	var missing *types.ResourceNotFoundException
+	return errors.As(err, &missing)
+}
+
+// waitActive waits until the table can be used. Right after its creation it may
+// still seem to be missing.
+func (s *Store) waitActive(ctx context.Context) (*types.TableDescription, error) {
+	for {
+		table, err := s.describe(ctx)
+		if err == nil && usable(table) || err != nil && !isMissing(err) {
+			return table, err
+		}
+		if err := s.hands.Sleep(ctx, createPoll); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func usable(t *types.TableDescription) bool {
+	return t.TableStatus == types.TableStatusActive || t.TableStatus == types.TableStatusUpdating
+}
+
+// checkKeys says what is wrong with the table's keys.
+func checkKeys(t *types.TableDescription) error {
+	kinds := map[string]types.ScalarAttributeType{}
+	for _, a := range t.AttributeDefinitions {
+		kinds[aws.ToString(a.AttributeName)] = a.AttributeType
+	}
+	have := ""
+	for _, k := range t.KeySchema {
+		name := aws.ToString(k.AttributeName)
+		have += fmt.Sprintf(" %s %s (%s)", k.KeyType, name, kinds[name])
+	}
+	if want := " HASH p (S) RANGE k (S)"; have != want {
+		return fmt.Errorf("its keys are%s, want%s", have, want)
+	}
+	return nil
+}
+
+// expiry returns the attribute by which items of the table expire, "" if they
+// don't.
+func (s *Store) expiry(ctx context.Context) (attribute string, err error) {
+	out, err := s.client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &s.table}, persistent)
+	if err != nil {
+		return "", err
+	}
+	ttl := out.TimeToLiveDescription
+	if ttl == nil || ttl.TimeToLiveStatus != types.TimeToLiveStatusEnabled && ttl.TimeToLiveStatus != types.TimeToLiveStatusEnabling {
+		return "", nil
+	}
+	return aws.ToString(ttl.AttributeName), nil
+}
+
+func (s *Store) setExpiry(ctx context.Context) error {
+	switch attribute, err := s.expiry(ctx); {
+	case err != nil:
+		return err
+	case attribute == attrExpires:
+		return nil
+	case attribute != "":
+		return fmt.Errorf("its items expire by %q, want %q: switch that off first", attribute, attrExpires)
+	}
+	_, err := s.client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
+		TableName: &s.table,
+		TimeToLiveSpecification: &types.TimeToLiveSpecification{
+			AttributeName: aws.String(attrExpires), Enabled: aws.Bool(true),
+		},
+	}, persistent)
+	return err
+}

@@ -1,0 +1,109 @@
+package dynamo
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/db"
+)
+
+// Transact implements [db.Store]. Under one token all attempts have to be the
+// same to the byte, now included: the service compares them.
+func (s *Store) Transact(ctx context.Context, token string, writes []db.Write, now int64) (verdict db.Verdict) {
+	in := &dynamodb.TransactWriteItemsInput{ClientRequestToken: &token}
+	for _, w := range writes {
+		in.TransactItems = append(in.TransactItems, s.entry(w, changeOf(w, now)))
+	}
+	var err error
+	verdict.Attempt, err = s.attempt(ctx, func(ctx context.Context) error {
+		_, err := s.client.TransactWriteItems(ctx, in, func(o *dynamodb.Options) {
+			o.Interceptors.AddAfterSerialization(inOrder{})
+		})
+		return err
+	})
+	if verdict.Outcome == native.Refused {
+		verdict.Refusals, err = refusals(err)
+		understand(&verdict.Attempt, err)
+	}
+	return verdict
+}
+
+func (s *Store) entry(w db.Write, c change) types.TransactWriteItem {
+	switch w.Verb {
+	case db.Put:
+		return types.TransactWriteItem{Put: &types.Put{
+			TableName: &s.table, Item: itemOf(w),
+			ConditionExpression: c.text(), ExpressionAttributeNames: c.names(), ExpressionAttributeValues: c.values,
+			ReturnValuesOnConditionCheckFailure: c.refusal(),
+		}}
+	case db.Delete:
+		return types.TransactWriteItem{Delete: &types.Delete{
+			TableName: &s.table, Key: keyOf(w.Key),
+			ConditionExpression: c.text(), ExpressionAttributeNames: c.names(), ExpressionAttributeValues: c.values,
+			ReturnValuesOnConditionCheckFailure: c.refusal(),
+		}}
+	case db.Add:
+		return types.TransactWriteItem{Update: &types.Update{
+			TableName: &s.table, Key: keyOf(w.Key), UpdateExpression: &c.update,
+			ConditionExpression: c.text(), ExpressionAttributeNames: c.names(), ExpressionAttributeValues: c.values,
+			ReturnValuesOnConditionCheckFailure: c.refusal(),
+		}}
+	default:
+		return types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
+			TableName: &s.table, Key: keyOf(w.Key),
+			ConditionExpression: c.text(), ExpressionAttributeNames: c.names(), ExpressionAttributeValues: c.values,
+			ReturnValuesOnConditionCheckFailure: c.refusal(),
+		}}
+	}
+}
+
+// refusals are the entries whose conditions did not hold.
+func refusals(err error) (found []db.Refusal, _ error) {
+	var canceled *types.TransactionCanceledException
+	if !errors.As(err, &canceled) {
+		return nil, err
+	}
+	for i, reason := range canceled.CancellationReasons {
+		if code(reason) != reasonCondition {
+			continue
+		}
+		row, err := rowOf(reason.Item)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, db.Refusal{Index: i, Row: row})
+	}
+	return found, nil
+}
+
+// inOrder gives the fields of a request an order of their own. The SDK writes
+// them in the random order of Go's maps, and a token that comes again with
+// another text may be taken for a misuse.
+type inOrder struct{}
+
+// AfterSerialization implements [smithyhttp.AfterSerializationInterceptor].
+func (inOrder) AfterSerialization(_ context.Context, in *smithyhttp.InterceptorContext) error {
+	var fields any
+	decoder := json.NewDecoder(in.Request.GetStream())
+	decoder.UseNumber()
+	if err := decoder.Decode(&fields); err != nil {
+		return err
+	}
+	text, err := json.Marshal(fields) // sorts the keys of maps
+	if err != nil {
+		return err
+	}
+	ordered, err := in.Request.SetStream(bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	*in.Request = *ordered
+	return nil
+}

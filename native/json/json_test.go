@@ -1,0 +1,116 @@
+package json_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/json"
+	"github.com/tidelock-lua/tidelock/native/nativetest"
+)
+
+func TestThePageIsTrue(t *testing.T) { nativetest.Docs(t, "../../docs/json.md", nil) }
+
+func TestTextAndValueKeepTheirKind(t *testing.T) {
+	for _, test := range []struct {
+		text  string
+		value any
+	}{
+		{`null`, native.Null{}},
+		{`true`, true},
+		{`[]`, native.List{}},
+		{`{}`, native.Map{}},
+		{`[[],{},null,[null]]`, native.List{native.List{}, native.Map{}, native.Null{}, native.List{native.Null{}}}},
+		{`{"a":{"b":[]},"c":""}`, native.Map{"a": native.Map{"b": native.List{}}, "c": ""}},
+		{`9007199254740991`, 9007199254740991.0},
+		{`15947634569000324`, 15947634569000324.0},
+		{`0.1`, 0.1},
+		{`1e+300`, 1e300},
+		{`5e-324`, 5e-324},
+		{`"<&>\"\\\u0001` + "\u2028é" + `"`, "<&>\"\\\x01\u2028é"},
+	} {
+		got, err := json.Decode([]byte(test.text))
+		if diff := cmp.Diff(test.value, got); err != nil || diff != "" {
+			t.Errorf("%s: %v %s", test.text, err, diff)
+		}
+		text, err := json.Encode(test.value, "value")
+		want := strings.ReplaceAll(test.text, "\u2028", `\u2028`)
+		if err != nil || string(text) != want {
+			t.Errorf("got %s, %v, want %s", text, err, want)
+		}
+	}
+}
+
+func TestNegativeZeroIsZero(t *testing.T) {
+	if text, err := json.Encode(math.Copysign(0, -1), "value"); string(text) != "0" || err != nil {
+		t.Errorf("got %s, %v", text, err)
+	}
+}
+
+func TestWhatIsNoJSONIsRefused(t *testing.T) {
+	for _, text := range []string{
+		"", " ", "nul", "[1", "[1,]", `{"a"}`, `{a:1}`, "1 2", "NaN", "1e400", "'a'", "\"\xff\"", "[1]x", `{"a":1,}`, "\"\x01\"",
+		strings.Repeat("[", 201) + strings.Repeat("]", 201),
+	} {
+		if v, err := json.Decode([]byte(text)); err == nil {
+			t.Errorf("%.40q gave %v", text, v)
+		}
+	}
+	if _, err := json.Decode([]byte(strings.Repeat("[", 200) + strings.Repeat("]", 200))); err != nil {
+		t.Errorf("200 lists deep: %v", err)
+	}
+}
+
+func TestAStringThatIsNotUTF8IsNamedByItsPath(t *testing.T) {
+	_, err := json.Encode(native.Map{"items": native.List{"a", native.Map{"b": "\xff"}}}, "result")
+	var value *native.ValueError
+	if !errors.As(err, &value) || value.Path != "result.items[2].b" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestScriptsSeeTheSame(t *testing.T) {
+	for _, test := range []struct{ name, want, source string }{
+		{"holes", `"value: a list with holes: 2 of 3 elements"`, `return select(2, pcall(native.json.encode, {1, nil, 3})).message`},
+		{"both kinds of key", `"value.x: both numbers and strings as keys"`, `return select(2, pcall(native.json.encode, {x = {1, a = 2}})).message`},
+		{"NaN", `"value[2]: NaN is not a value"`, `return select(2, pcall(native.json.encode, {1, 0/0})).message`},
+		{"a huge index", `"value: a list with holes: 2 of 1000000 elements"`, `return select(2, pcall(native.json.encode, {[1] = true, [1000000] = true})).message`},
+		{"a table in itself", `true`, `
+			local t = {}
+			t.t = t
+			return select(2, pcall(native.json.encode, t)).message:find("more than 200 tables deep", 1, true) ~= nil`},
+		{"metatables are not asked", `"{}"`, `return native.json.encode(setmetatable({}, {__index = error, __pairs = error}))`},
+		{"a bad text", `["json_syntax",false]`, `
+			local err = select(2, pcall(native.json.decode, "{"))
+			return {err.code, err.retryable}`},
+		{"an error as text", `"json_syntax in decode: the text ends too soon"`, `return tostring(select(2, pcall(native.json.decode, "")))`},
+		{"an error in a concatenation", `true`, `return (select(2, pcall(native.json.decode, "")) .. "!"):find("soon!", 1, true) ~= nil`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { nativetest.New(t, nil).Expect(t, test.want, test.source) })
+		})
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(`{"a":[1,null,"x"]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		v, err := json.Decode(text)
+		if err != nil {
+			return
+		}
+		out, err := json.Encode(v, "value")
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := json.Decode(out)
+		if diff := cmp.Diff(v, again); err != nil || diff != "" {
+			t.Errorf("%q became %q: %v %s", text, out, err, diff)
+		}
+	})
+}

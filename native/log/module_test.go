@@ -1,0 +1,39 @@
+package log_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/tidelock-lua/tidelock/native/nativetest"
+	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/tenant"
+)
+
+func TestThePageIsTrue(t *testing.T) { nativetest.Docs(t, "../../docs/log.md", nil) }
+
+func TestPrintJoinsWhatTostringMakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := nativetest.New(t, nil)
+		m.Expect(t, `null`, `print("a", 1, nil, true, setmetatable({}, {__tostring = function() return "mine" end}))`)
+		if got, want := m.Log.String(), "info a\t1\tnil\ttrue\tmine"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+func TestTooMuchLogEndsTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := nativetest.New(t, nil)
+		r := m.Invoke(t.Context(), runtime.Invocation{
+			Tenant: "a", Script: "test.lua", Limits: tenant.Limits{LogBytes: 1000},
+			Source: `while true do pcall(print, ("x"):rep(98)) end`,
+		})
+		if r.Error == nil || r.Error.Type != runtime.LimitExceeded || !strings.Contains(r.Error.Message, "log_bytes of 1000") {
+			t.Errorf("got %v", r.Error)
+		}
+		if n := strings.Count(m.Log.String(), "info"); n != 10 {
+			t.Errorf("%d records were logged", n)
+		}
+	})
+}
