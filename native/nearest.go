@@ -2,10 +2,15 @@ package native
 
 // Nearest returns the candidate that name was probably meant to be, or "" if
 // none is near: at most a third of its letters, rounded up, would have to
-// change.
+// change, or one is the beginning of the other.
 func Nearest(name string, candidates []string) string {
+	const beginning = 3 // letters that are enough to tell
 	best, distance := "", (len(name)+2)/3+1
 	for _, c := range candidates {
+		short := min(len(name), len(c))
+		if short >= beginning && name[:short] == c[:short] && distance > 1 {
+			best, distance = c, 1
+		}
 		if d := editDistance(name, c); d < distance {
 			best, distance = c, d
 		}

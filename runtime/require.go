@@ -20,6 +20,9 @@ type loaded struct {
 
 type loadedKey struct{}
 
+// moduleBytesMax is the longest name of a module. Longer ones are not found.
+const moduleBytesMax = 255
+
 // moduleName is lib.x, for lib/x.lua: no way leads above a root.
 var moduleName = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 
@@ -53,7 +56,7 @@ func newRequire(compiler *compile.Compiler) *lua.LFunction {
 
 // read finds the source of a module.
 func (s *loaded) read(L *lua.LState, name string) string {
-	if moduleName.MatchString(name) {
+	if len(name) <= moduleBytesMax && moduleName.MatchString(name) {
 		path := strings.ReplaceAll(name, ".", "/") + ".lua"
 		for _, root := range s.roots {
 			source, err := fs.ReadFile(root, path)

@@ -112,7 +112,10 @@ func frames(trace string) []Frame {
 		}
 		f := Frame{File: m[1], Function: m[3]}
 		f.Line, _ = strconv.Atoi(m[2])
-		if strings.HasPrefix(f.Function, "<") || f.Function == "" {
+		switch {
+		case strings.HasPrefix(f.Function, "<") && strings.HasSuffix(f.Function, ":0>"):
+			f.Function = "main chunk"
+		case strings.HasPrefix(f.Function, "<") || f.Function == "":
 			f.Function = "?"
 		}
 		out = append(out, f)

@@ -30,9 +30,29 @@ func printResult(cmd *cobra.Command, r *runtime.Result) error {
 		}
 		text = b.Bytes()
 	}
-	_, err := out.Write(append(text, '\n'))
+	_, err := out.Write(append(escapeControls(text), '\n'))
 	return err
 }
+
+// escapeControls escapes the control characters that JSON allows to stand in
+// strings as they are, DEL and U+0080 to U+009F: a terminal would obey them.
+func escapeControls(text []byte) []byte {
+	if !bytes.ContainsFunc(text, isControl) {
+		return text
+	}
+	escaped := make([]byte, 0, len(text))
+	for _, r := range string(text) {
+		if isControl(r) && r != '\n' {
+			escaped = fmt.Appendf(escaped, `\u%04x`, r)
+		} else {
+			escaped = utf8.AppendRune(escaped, r)
+		}
+	}
+	return escaped
+}
+
+// isControl says whether a terminal may obey r instead of showing it.
+func isControl(r rune) bool { return r < ' ' || 0x7f <= r && r < 0xa0 }
 
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
@@ -52,7 +72,7 @@ func envelope(fields map[string]any) []byte {
 // people. inv is nil if the run hasn't begun.
 func report(cmd *cobra.Command, e *runtime.Error, inv *runtime.Invocation) error {
 	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s\n", envelope(map[string]any{"ok": false, "error": errorFields(e)}))
+		fmt.Fprintf(cmd.OutOrStdout(), "%s\n", escapeControls(envelope(map[string]any{"ok": false, "error": errorFields(e)})))
 	} else {
 		describe(cmd.ErrOrStderr(), e, inv)
 	}
@@ -148,7 +168,7 @@ func readModule(roots []fs.FS, file string) (text []byte, err error) {
 // printable keeps a script from sending control sequences to a terminal.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f || 0x80 <= r && r < 0xa0 {
+		if isControl(r) && r != '\n' && r != '\t' {
 			return '\uFFFD'
 		}
 		return r

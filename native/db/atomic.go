@@ -63,10 +63,10 @@ func (d *DB) Atomic(ctx context.Context, account Account, id tenant.ID, entries 
 // transact sends the writes under one token until they are applied, which
 // leaves no refusals, or refused.
 func (c *call) transact(writes []Write) ([]Refusal, error) {
-	token := newRev()
+	token, now := newRev(), c.db.now()
 	var answer Verdict
 	outcome, err := c.do(func(ctx context.Context) native.Attempt {
-		answer = c.db.store.Transact(ctx, token, writes, c.db.now())
+		answer = c.db.store.Transact(ctx, token, writes, now)
 		return answer.Attempt
 	})
 	if err != nil {

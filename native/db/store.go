@@ -161,7 +161,8 @@ type Store interface {
 
 	// Transact makes 1 to 100 changes of different rows, all or none. An
 	// engine remembers token for ten minutes: a transaction that was applied
-	// under it is not applied again, and answered as applied.
+	// under it is not applied again, and answered as applied. All attempts
+	// under one token have the same writes and the same now.
 	Transact(ctx context.Context, token string, writes []Write, now int64) Verdict
 }
 

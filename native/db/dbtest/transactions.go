@@ -122,13 +122,20 @@ func atomicAdds(b *Bench, _ Engine) {
 }
 
 func atomicToken(b *Bench, engine Engine) {
-	add := func(token, rev string) native.Outcome {
-		w := db.Write{Verb: db.Add, Key: db.Key{Partition: "acme/users", Key: "count"}, Rev: rev, Delta: 1, Low: -10, High: 10}
-		return engine.Transact(b.Context(), token, []db.Write{w}, b.Clock.Now().Wall.Unix()).Outcome
+	now := b.Clock.Now().Wall.Unix()
+	transact := func(token string) db.Verdict {
+		value := native.Map{}
+		for i := range 20 {
+			value[fmt.Sprint("field", i)] = float64(i)
+		}
+		return engine.Transact(b.Context(), token, []db.Write{
+			{Verb: db.Add, Key: db.Key{Partition: "acme/users", Key: "count"}, Rev: "add " + token, Delta: 1, Low: -10, High: 10},
+			{Verb: db.Put, Key: db.Key{Partition: "acme/users", Key: "put"}, Rev: "put " + token, Value: value},
+		}, now)
 	}
-	for i, token := range []string{"one", "one", "two", "one"} {
-		if got := add(token, fmt.Sprint("rev", i)); got != native.Applied {
-			b.Errorf("transaction %d is answered %v, want applied", i, got)
+	for i, token := range []string{"one", "one", "two", "one", "two"} {
+		if got := transact(token); got.Outcome != native.Applied {
+			b.Errorf("transaction %d is answered %v (%v), want applied", i, got.Outcome, got.Err)
 		}
 	}
 	b.WantValue("count", 2.0)

@@ -1,0 +1,78 @@
+package dynamo_test
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	"github.com/tidelock-lua/tidelock/native/db/dbtest"
+	"github.com/tidelock-lua/tidelock/native/db/dynamo"
+	"github.com/tidelock-lua/tidelock/native/db/memory"
+	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/native/lock/locktest"
+	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/test/dynamolocal"
+)
+
+// local is an emulator that has a table for each store that is opened.
+type local struct {
+	endpoint string
+	tables   atomic.Int32
+}
+
+func (l *local) options() dynamo.Options {
+	return dynamo.Options{
+		Table: fmt.Sprint("table-", l.tables.Add(1)), Region: "eu-west-1", Endpoint: l.endpoint,
+		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
+	}
+}
+
+// open opens a store whose table does not exist.
+func (l *local) open(t testing.TB, hands *vm.Hands) *dynamo.Store {
+	t.Helper()
+	return open(t, hands, l.options())
+}
+
+func open(t testing.TB, hands *vm.Hands, o dynamo.Options) *dynamo.Store {
+	t.Helper()
+	store, err := dynamo.Open(t.Context(), hands, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return store
+}
+
+// create opens a store with an empty table.
+func (l *local) create(t testing.TB, hands *vm.Hands) *dynamo.Store {
+	t.Helper()
+	store := l.open(t, hands)
+	if created, err := store.CreateTable(t.Context()); err != nil || !created {
+		t.Fatalf("create = %v, %v; want a new table", created, err)
+	}
+	return store
+}
+
+func systemHands() *vm.Hands { return vm.NewHands(vm.SystemClock()) }
+
+// One emulator serves all tests that need one: it takes seconds to start.
+func TestAgainstDynamoDBLocal(t *testing.T) {
+	l := &local{endpoint: dynamolocal.Start(t)}
+	t.Run("DynamoDB is an engine", func(t *testing.T) {
+		dbtest.Run(t, func(t *testing.T, hands *vm.Hands) dbtest.Engine { return l.create(t, hands) })
+	})
+	t.Run("DynamoDB keeps locks", func(t *testing.T) {
+		locktest.Contract(t, func(t *testing.T) lock.Table { return l.create(t, systemHands()) })
+	})
+	t.Run("DynamoDB answers as memory does", func(t *testing.T) {
+		clock := dbtest.NewClock()
+		hands := vm.NewHands(clock)
+		dbtest.Compare(t, clock, l.create(t, hands), memory.New(hands))
+	})
+}
