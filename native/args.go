@@ -80,7 +80,13 @@ func inMillis(d time.Duration) float64 {
 	return float64(d) / float64(time.Millisecond)
 }
 
-func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+// number is f as people write it; only huge ones have an exponent.
+func number(f float64) string {
+	if math.Abs(f) >= 1e21 {
+		return strconv.FormatFloat(f, 'g', -1, 64)
+	}
+	return strconv.FormatFloat(f, 'f', -1, 64)
+}
 
 func got(name, have, want string) string {
 	text := "got " + have + ", want " + want

@@ -1,6 +1,7 @@
 package runtime_test
 
 import (
+	"math"
 	"testing"
 	"testing/synctest"
 
@@ -67,6 +68,15 @@ func (h *house) nested(t *testing.T, c *native.Call) error {
 	return c.Return(native.ToLua(c.Run, string(r.JSON)))
 }
 
+// hold takes a lock of a tenant for another process, for longer than any test.
+func (h *house) hold(t *testing.T, id tenant.ID, name string) {
+	t.Helper()
+	row := lock.Row{Key: lock.Key{Tenant: id, Name: name}, Owner: "another", Until: math.MaxInt64}
+	if a := h.store.PutLock(t.Context(), row, 0); a.Outcome != native.Applied {
+		t.Fatal(a)
+	}
+}
+
 // locked is how many rows of locks a tenant has in the table.
 func (h *house) locked(t *testing.T, id tenant.ID) int {
 	t.Helper()
@@ -85,6 +95,12 @@ func (h *house) mustRun(t *testing.T, id tenant.ID, source string) string {
 		t.Fatalf("%v\n%+v\n%s", r.Error, r.Error.Stack, source)
 	}
 	return string(r.JSON)
+}
+
+// event runs a script of a tenant with an event, which is like a value that
+// native's codec takes.
+func (h *house) event(t *testing.T, id tenant.ID, source string, event native.Map) *runtime.Result {
+	return h.Invoke(t.Context(), runtime.Invocation{Tenant: id, Script: "test.lua", Source: source, Event: event})
 }
 
 // limited runs a script of tenant a under limits.

@@ -14,15 +14,8 @@ func main() { os.Exit(run(os.Args[1:])) }
 
 // run runs one command and returns the exit code of the process.
 func run(args []string) int {
-	root := &cobra.Command{
-		Use:           "tidelock",
-		Short:         "Runs tenants' Lua scripts under locks whose leases are enforced",
-		SilenceUsage:  true,
-		SilenceErrors: true,
-	}
+	root := rootCommand()
 	root.SetArgs(args)
-	root.PersistentFlags().Bool("json", false, "print machine-readable JSON, one object a line")
-	root.AddCommand(runCommand(), versionCommand())
 	err := root.Execute()
 	var exit exitCode
 	switch {
@@ -33,6 +26,18 @@ func run(args []string) int {
 	}
 	fmt.Fprintln(os.Stderr, "tidelock:", err)
 	return exitUsage
+}
+
+func rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "tidelock",
+		Short:         "Runs tenants' Lua scripts under locks whose leases are enforced",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.PersistentFlags().Bool("json", false, "print machine-readable JSON, one object a line")
+	root.AddCommand(runCommand(), tableCommand(), versionCommand())
+	return root
 }
 
 // exitUsage is the exit code of a command that was called wrongly.

@@ -28,7 +28,7 @@ type runFlags struct {
 	tenant  string
 	event   string
 	timeout time.Duration
-	db      string
+	db      wire.DB
 }
 
 func runCommand() *cobra.Command {
@@ -49,7 +49,7 @@ error. Ctrl-C interrupts the script; its locks are released.`,
 	flags.StringVar(&f.tenant, "tenant", "dev", "tenant whose script it is")
 	flags.StringVar(&f.event, "event", "", "event as JSON, @FILE, or - for standard input")
 	flags.DurationVar(&f.timeout, "timeout", 30*time.Second, "longest time the script may run")
-	flags.StringVar(&f.db, "db", "tidelock.db", "file of the embedded database")
+	f.db.AddFlags(flags)
 	return cmd
 }
 
@@ -58,8 +58,12 @@ func runScript(cmd *cobra.Command, path string, f runFlags) error {
 	if failed != nil {
 		return report(cmd, failed, nil)
 	}
-	log := wire.NewLog(os.Stderr, isatty.IsTerminal(os.Stderr.Fd()))
-	program, err := wire.New(wire.Config{HostKind: "cli", DBFile: f.db, Log: log})
+	db, err := f.db.Resolve(os.Getenv)
+	if err != nil {
+		return report(cmd, runtime.Errorf(runtime.HostConfigInvalid, "%v", err), nil)
+	}
+	log := newLog()
+	program, err := wire.New(wire.Config{HostKind: "cli", DB: db, Log: log})
 	if err != nil {
 		return err
 	}
@@ -76,6 +80,9 @@ func runScript(cmd *cobra.Command, path string, f runFlags) error {
 	}
 	return printResult(cmd, result)
 }
+
+// newLog is the log of a command: on standard error, for people if they watch.
+func newLog() *zap.Logger { return wire.NewLog(os.Stderr, isatty.IsTerminal(os.Stderr.Fd())) }
 
 // invocation reads all that a run needs, before anything is opened.
 func invocation(stdin io.Reader, path string, f runFlags) (*runtime.Invocation, *runtime.Error) {

@@ -185,8 +185,9 @@ func TestAPutOfSomethingNewKnowsItsOwnLostWrite(t *testing.T) {
 	})
 }
 
-func TestTheAttemptsOfOneTransactionHaveOneToken(t *testing.T) {
+func TestTheAttemptsOfOneTransactionAreTheSame(t *testing.T) {
 	faulty(t, []dbtest.Fault{dbtest.Lost, dbtest.Conflict}, func(b *dbtest.Bench, store *dbtest.Faulty) {
+		store.Before = func(int) { b.Clock.Advance(2 * time.Second) }
 		for range 2 {
 			if _, err := atomicAdd(b, ""); err != nil {
 				b.Fatal(err)
@@ -194,6 +195,9 @@ func TestTheAttemptsOfOneTransactionHaveOneToken(t *testing.T) {
 		}
 		if tokens := store.Tokens; len(tokens) != 4 || tokens[0] != tokens[1] || tokens[1] != tokens[2] || tokens[2] == tokens[3] {
 			b.Errorf("tokens are %q, want one for the first three and another", tokens)
+		}
+		if times := store.Times; times[0] != times[1] || times[1] != times[2] {
+			b.Errorf("times are %v, want one for the first three", times)
 		}
 	})
 }
@@ -292,6 +296,23 @@ func TestNoPauseGoesPastTheEndOfTheRun(t *testing.T) {
 			b.Errorf("%d attempts were made, want 1", store.Attempts)
 		}
 	})
+}
+
+func TestPausesAreRandomAndLongerWhenTheStoreIsOverloaded(t *testing.T) {
+	for fault, most := range map[dbtest.Fault]time.Duration{dbtest.Down: 25 * time.Millisecond, dbtest.Throttled: 100 * time.Millisecond} {
+		faulty(t, nil, func(b *dbtest.Bench, store *dbtest.Faulty) {
+			var longest time.Duration
+			for range 90 {
+				store.Faults = []dbtest.Fault{fault}
+				start := time.Now()
+				b.Get("key")
+				longest = max(longest, time.Since(start))
+			}
+			if longest > most || longest < most/2 {
+				b.Errorf("the longest of 90 first pauses took %v, want nearly %v", longest, most)
+			}
+		})
+	}
 }
 
 func TestAPauseEndsWithTheContext(t *testing.T) {

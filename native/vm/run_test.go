@@ -351,6 +351,31 @@ func TestNoPanicLeavesARun(t *testing.T) {
 	}
 }
 
+func TestEndlessRecursionIsAnErrorOfTheScript(t *testing.T) {
+	m := start(t, Config{})
+	m.expect("true", `
+		local function f() return 1 + f() end
+		local ok, err = pcall(f)
+		return not ok and err:find("stack overflow", 1, true) ~= nil`)
+	m.expect("true", `
+		local function f() return (("x"):gsub("x", f)) end
+		local ok, err = pcall(f)
+		return not ok and err:find("stack overflow", 1, true) ~= nil`)
+	if n := len(m.Incidents()); n != 0 {
+		t.Errorf("%d incidents: %v", n, m.Incidents())
+	}
+}
+
+func TestNoErrorShowsAHeapAddress(t *testing.T) {
+	m := start(t, Config{})
+	for _, key := range []string{"{}", "print", "coroutine.create(print)"} {
+		m.expect("true", `
+			local x
+			local _, err = pcall(function() return x[`+key+`] end)
+			return err:find("0x", 1, true) == nil and err:find("as key", 1, true) ~= nil`)
+	}
+}
+
 func TestUnsettledWritesReachEveryOpenFrame(t *testing.T) {
 	m := start(t, Config{})
 	var seen []bool

@@ -3,7 +3,9 @@ package vm
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"runtime/debug"
+	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -96,8 +98,9 @@ func (r *Run) runOn(t *lua.LState, n int, handler *lua.LFunction) (err *lua.ApiE
 		return r.incident(failure)
 	}
 	if err.Type == lua.ApiErrorPanic {
-		return r.incident(err.Object)
+		return r.incident(err.Object.String())
 	}
+	err.Object = withoutAddress(err.Object)
 	if r.kill == nil && t != r.root {
 		r.putThread(t)
 	}
@@ -110,8 +113,15 @@ const internalError = "internal error"
 // incidentsMax bounds the errors that a run keeps for the host's log.
 const incidentsMax = 10
 
+// callDepth is what gopher-lua panics with, instead of raising an error, when
+// a thread has too many calls open.
+const callDepth = "lua callstack overflow"
+
 // incident keeps a Go panic for the host and returns what the script sees.
 func (r *Run) incident(p any) *lua.ApiError {
+	if p == callDepth {
+		return &lua.ApiError{Type: lua.ApiErrorRun, Object: lua.LString("stack overflow")}
+	}
 	r.Incident(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
 	return &lua.ApiError{Type: lua.ApiErrorRun, Object: lua.LString(internalError)}
 }
@@ -136,8 +146,19 @@ func guard(L *lua.LState) {
 	if err, ok := p.(*lua.ApiError); ok {
 		panic(err)
 	}
-	Of(L).incident(p)
-	L.RaiseError(internalError)
+	L.RaiseError("%s", Of(L).incident(p).Object.String())
+}
+
+// heapAddress is how gopher-lua prints a table, function or thread that was
+// used as a key of something that has no fields.
+var heapAddress = regexp.MustCompile(`with key '(table|function|userdata|thread): 0x[0-9a-f]{9,}'`)
+
+// withoutAddress takes the address of a value out of gopher-lua's own errors.
+func withoutAddress(v lua.LValue) lua.LValue {
+	if s, ok := v.(lua.LString); ok && strings.Contains(string(s), ": 0x") {
+		return lua.LString(heapAddress.ReplaceAllString(string(s), "with a $1 as key"))
+	}
+	return v
 }
 
 // Incident keeps an error for the host's log that no script may see.

@@ -33,6 +33,7 @@ func TestSyntaxErrorsReadLikeLuas(t *testing.T) {
 		{"label in a function", "goto a\nf(function() ::a:: end)", "test:1: no visible label 'a' for <goto>", 0},
 		{"label twice", "::a::\nx()\n::a::", "test:3: label 'a' already defined on line 1", 0},
 		{"into a scope", "goto a\nlocal x\n::a:: x()", "test:1: <goto a> jumps into the scope of local 'x'", 0},
+		{"into a scope from a block", "do local a, b goto x end\nlocal c\n::x:: c()", "test:1: <goto x> jumps into the scope of local 'c'", 0},
 		{"into the scope of a condition", "repeat\ngoto a\nlocal x\n::a:: until x", "test:2: <goto a> jumps into the scope of local 'x'", 0},
 		{"too many registers", "return " + series(250, "f(%d", "..") + strings.Repeat(")", 250), "too many syntax levels", 0},
 		{"too many arguments", "return f(" + series(250, "%d", ",") + ")", "test: function or expression too complex", 0},

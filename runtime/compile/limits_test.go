@@ -50,8 +50,10 @@ func TestLimitsHoldExactly(t *testing.T) {
 			return "local " + series(n, "v%d", ",") + "\nreturn function() return " + series(n, "v%d", ",") + " end"
 		}, upvaluesMax, "test:2: function at line 2 has too many upvalues (limit is 60)"},
 		{"upvalues in transit", func(n int) string {
-			return "local " + series(n, "v%d", ",") + "\nreturn function() return function() return " + series(n, "v%d", ",") + " end end"
-		}, upvaluesMax, "function at line 2 has too many upvalues (limit is 60)"},
+			names := strings.Split(series(n, "v%d", ","), ",")
+			return "local " + strings.Join(names, ",") + "\nreturn function()\nf(function() return " +
+				strings.Join(names[:n/2], ",") + " end, function() return " + strings.Join(names[n/2:], ",") + " end) end"
+		}, upvaluesMax, "test:2: function at line 2 has too many upvalues (limit is 60)"},
 		{"table items", func(n int) string { return "return {" + rep("1,", n) + "}" }, positionalMax, "test:1: table constructor has too many items (limit is 25550)"},
 	}
 	for _, tt := range tests {
@@ -89,17 +91,21 @@ func TestLimitsHoldExactly(t *testing.T) {
 // these are refused however fast the machine is.
 func TestQuadraticSourcesAreRefusedByTheirWork(t *testing.T) {
 	rep := strings.Repeat
-	tests := []struct{ name, source string }{
-		{"one late constant often", series(7000, "a = %d0", " ") + rep(" a = 70000", 7000)},
-		{"globals behind many locals", rep("local "+series(190, "v%d", ",")+" do local function f() ", 60) + rep("x = y ", 5000) + rep("end end ", 60)},
-		{"labels in a row", series(50_000, "::l%d::", " ")},
-		{"labels and gotos", series(20_000, "::l%d:: goto l%[1]d", " ")},
-		{"sums of constants", rep("x = y"+rep(" + 1", 990)+" ", 150)},
+	tests := []struct {
+		name, source string
+		work         int
+	}{
+		{"one late constant often", series(7000, "a = %d0", " ") + rep(" a = 70000", 7000), 50_000_000},
+		{"globals behind many locals", rep("local "+series(190, "v%d", ",")+" do local function f() ", 60) + rep("x = y ", 5000) + rep("end end ", 60), 50_000_000},
+		{"labels in a row", series(50_000, "::l%d::", " "), 50_000_000},
+		{"labels and gotos", series(20_000, "::l%d:: goto l%[1]d", " "), 50_000_000},
+		{"sums of constants", rep("x = y"+rep(" + 1", 990)+" ", 150), 50_000_000},
+		{"gotos out of many blocks", rep("do ", 190) + rep("goto out ", 1000) + rep("end ", 190) + "::out::", 300_000},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := New(Limits{SourceBytes: 1 << 20}).Compile(context.Background(), "test", tt.source)
-			if err == nil || !strings.Contains(err.Error(), "chunk is too complex (limit is 50000000 steps of the compiler)") {
+			_, err := New(Limits{SourceBytes: 1 << 20, Work: tt.work}).Compile(context.Background(), "test", tt.source)
+			if want := fmt.Sprintf("chunk is too complex (limit is %d steps of the compiler)", tt.work); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v", err)
 			}
 		})

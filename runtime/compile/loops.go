@@ -17,7 +17,8 @@ type jump struct{ line, active int }
 
 // headName is a local at the head of a body that could begin with a jump.
 // gopher-lua shortens chains of jumps and reads the target of a jump back to
-// another jump wrongly, so no such target may be a jump.
+// another jump wrongly, so no such target may be a jump. A label needs none:
+// the only jump that can follow it leaves the loop, and no goto is behind that.
 const headName = "(head)"
 
 func (r *rewriter) while(s *ast.WhileStmt) ast.Stmt {
@@ -99,14 +100,6 @@ func head(origin ast.PositionHolder) ast.Stmt {
 	s := &ast.LocalAssignStmt{Names: []string{headName}}
 	s.SetLine(origin.Line())
 	return s
-}
-
-// pause returns a statement that does nothing, but isn't a jump.
-func (r *rewriter) pause(origin ast.PositionHolder) ast.Stmt {
-	r.enter(nil)
-	r.declare(headName)
-	r.leave()
-	return placed(&ast.DoBlockStmt{Stmts: []ast.Stmt{head(origin)}}, origin)
 }
 
 // mayBeginWithJump reports whether the first instruction of stmts might be a

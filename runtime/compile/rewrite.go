@@ -60,18 +60,14 @@ func (r *rewriter) block(stmts []ast.Stmt) []ast.Stmt {
 
 // stmts rewrites stmts in the current scope.
 func (r *rewriter) stmts(stmts []ast.Stmt) []ast.Stmt {
-	out := make([]ast.Stmt, 0, len(stmts)+1)
+	out := make([]ast.Stmt, 0, len(stmts))
 	labels := labelRuns(stmts)
 	until := r.fn.block.loop != nil && r.fn.block.loop.until
 	for i, s := range stmts {
 		r.spend(labels[i])
 		if l, ok := s.(*ast.LabelStmt); ok {
-			last := i+1+labels[i] == len(stmts) && !until
-			r.label(l, last)
+			r.label(l, i+1+labels[i] == len(stmts) && !until)
 			out = append(out, l)
-			if !last && mayBeginWithJump(stmts[i+1:]) {
-				out = append(out, r.pause(l))
-			}
 			continue
 		}
 		out = append(out, r.stmt(s))

@@ -36,9 +36,14 @@ var translations = []struct {
 
 	{"a branch never taken begins a body", `local n = 0 for k in pairs({1, 2, 3}) do if false then local x end n = n + 1 end return n`, "3", false},
 	{"a negated constant begins a body", `local n = 0 for k in pairs({1, 2}) do n = n + 1 if not true then n = 9 end end return n`, "2", true},
-	{"a break begins a body", `for k in pairs({1, 2}) do break end return 1`, "1", true},
-	{"a break begins an endless loop in a loop", `local n = 0 for i = 1, 3 do while true do do break end end n = n + 1 end return n`, "3", true},
-	{"a break begins a repeat", `local n = 0 for i = 1, 3 do repeat do break end until false n = n + 1 end return n`, "3", true},
+	{"a break is a body", `for k in pairs({1, 2}) do break end return 1`, "1", true},
+	{"a break begins a body", `local n = 0 for k in pairs({1, 2}) do do break end n = n + 1 n = n + 1 end return n`, "0", false},
+	{"a break on a constant begins a body", `local n = 0 for k in pairs({1, 2}) do if true then break end n = 7 n = n + 1 n = n + 1 end return n`, "0", false},
+	{"a label and a break begin a body", `local n = 0 for k in pairs({1, 2}) do ::a:: do break end n = 1 n = n + 1 n = n + 1 end return n`, "0", false},
+	{"a break begins an endless loop in a loop", `local n = 0 for k in pairs({1, 2}) do while true do do break end end n = n + 1 end return n`, "2", false},
+	{"a break begins an endless loop in an endless loop", `local n = 0 while true do while true do do break end n = 9 end n = n + 1 if n > 2 then break end end return n`, "3", false},
+	{"a break begins a repeat", `local n = 0 for k in pairs({1, 2}) do repeat do break end until false n = n + 1 end return n`, "2", false},
+	{"a label before a loop that a break begins", `local n = 0 ::again:: while true do do break end n = 9 n = 9 n = 9 n = 9 end n = n + 1 if n < 3 then goto again end return n`, "3", false},
 	{"a loop that never runs begins a body", `local n = 0 for _ in pairs({1, 2}) do while false do n = 9 end n = n + 1 end return n`, "2", true},
 	{"constant conditions choose", `local s = "" if nil then s = "a" elseif not nil then s = "b" else s = "c" end while not 1 do s = "d" end return s`, "b", true},
 

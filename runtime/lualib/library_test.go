@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -186,6 +188,34 @@ func TestAScriptCannotTellThatLibrariesAreLazy(t *testing.T) {
 	})
 }
 
+func TestALazyTableServesAsAMetatable(t *testing.T) {
+	run := newRun(t, vm.Limits{})
+	class := vm.NewLazy(func(t *lua.LTable) {
+		t.RawSetString("__tostring", vm.NewFunction(func(L *lua.LState) int {
+			L.Push(lua.LString("an object"))
+			return 1
+		}))
+	})
+	run.Globals().RawSetString("class", class.Table())
+	if got, want := do(t, run, "return tostring(setmetatable({}, class))"), `"an object"`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestClockCountsFromTheStartOfTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hands := vm.NewHands(vm.SystemClock())
+		time.Sleep(time.Hour)
+		run := vm.NewRun(vm.Config{Hands: hands})
+		defer run.Close()
+		New(compiler.Compile).Open(run.Thread())
+		time.Sleep(1500 * time.Millisecond)
+		if got, want := do(t, run, "return os.clock(), os.time(), os.date()"), `1.5 946688401 "Sat Jan  1 01:00:01 2000"`; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	})
+}
+
 func TestIdentitiesAreCountedAndNoAddresses(t *testing.T) {
 	check(t, []give{
 		{`local a, b = {}, {} return tostring(a), tostring(b), tostring(a)`, `"table: 0x00000001" "table: 0x00000002" "table: 0x00000001"`},
@@ -208,7 +238,11 @@ func TestIdentitiesKeepNothingAlive(t *testing.T) {
 	runtime.GC()
 	tables := &stateOf(run).names.tables
 	tables.sweepAt = 0
+	before := run.Steps()
 	do(t, run, `return tostring({})`)
+	if got := run.Steps() - before; got < 1000 {
+		t.Errorf("a sweep took %d steps only", got)
+	}
 	if got := len(tables.numbers); got > 100 {
 		t.Errorf("%d numbers are kept of tables that are gone", got)
 	}
@@ -294,6 +328,8 @@ func TestGmatchIsLazyAndPerIterator(t *testing.T) {
 	check(t, []give{
 		{`local a, b = ("1 2 3"):gmatch("%d"), ("x y"):gmatch("%a") return a(), b(), a(), b(), a(), b(), a()`, `"1" "x" "2" "y" "3" nil`},
 		{`local n = 0 for _ in ("aaa"):gmatch("^a") do n = n + 1 end return n`, "0"},
+		{`local s = ("^a"):gmatch("^a")() return s, ("aa"):gsub("^a", "b")`, `"^a" "ba" 1`},
+		{`local s = ("aa"):gsub("^a", "b") return s, ("^a"):gmatch("^a")()`, `"ba" "^a"`},
 		{`local out = {} for k, v in ("a=1, b=2"):gmatch("(%w+)=(%w+)") do out[#out + 1] = k .. v end return table.concat(out, " ")`, `"a1 b2"`},
 	})
 }

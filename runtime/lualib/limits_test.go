@@ -13,8 +13,9 @@ import (
 )
 
 // long holds, for each function that can take long, calls that do. big is a
-// text of 8 MiB, list a table of 200,000 numbers, words one of texts, mixed
-// one that needs the general comparison, more one with 200,000 other keys.
+// text of 8 MiB, list a table of 200,000 numbers, more one with 200,000 other
+// keys; few and fewWords are tables of 2,000 numbers and texts, short enough to
+// be read within the limit.
 var long = map[string][]string{
 	"load":           {`load(math.random)`, `load(function() return " " end)`},
 	"loadstring":     {`loadstring(big)`},
@@ -31,7 +32,7 @@ var long = map[string][]string{
 	"table.insert":   {`for i = 1, 1e6 do table.insert(list, 1, 0) end`, `table.insert(list, -1e6, 0)`},
 	"table.maxn":     {`table.maxn(list)`, `table.maxn(more)`},
 	"table.remove":   {`for i = 1, 1e6 do table.remove(list, 1) end`},
-	"table.sort":     {`table.sort(list)`, `table.sort(words)`, `table.sort(mixed)`, `table.sort(list, rawequal)`, `table.sort(list, function(a, b) return a > b end)`},
+	"table.sort":     {`table.sort(list)`, `table.sort(few)`, `table.sort(fewWords)`, `table.sort(few, rawequal)`, `table.sort(few, function(a, b) return a > b end)`},
 	"os.date":        {`os.date(big)`, `os.date(("%%"):rep(100000))`},
 	"tostring":       {`for i = 1, 1e6 do tostring({}) end`},
 }
@@ -80,17 +81,18 @@ func functionsOf(t *lua.LTable, prefix string) map[string]bool {
 
 // bigValues makes the globals that long speaks of, once for all runs.
 var bigValues = sync.OnceValue(func() map[string]lua.LValue {
-	list, words, mixed, more := newTable(), newTable(), newTable(), newTable()
+	list, more, few, fewWords := newTable(), newTable(), newTable(), newTable()
 	for i := range 200_000 {
 		n := lua.LNumber(i * 7919 % 200_003)
 		list.Append(n)
-		words.Append(lua.LString(n.String()))
-		mixed.Append(n)
 		more.RawSetString(n.String(), n)
+		if i < 2000 {
+			few.Append(n)
+			fewWords.Append(lua.LString(n.String()))
+		}
 	}
-	mixed.Append(lua.LString("x"))
 	return map[string]lua.LValue{
-		"big": lua.LString(strings.Repeat("a", 8<<20)), "list": list, "words": words, "mixed": mixed, "more": more}
+		"big": lua.LString(strings.Repeat("a", 8<<20)), "list": list, "more": more, "few": few, "fewWords": fewWords}
 })
 
 func newTable() *lua.LTable { return &lua.LTable{Metatable: lua.LNil} }
@@ -154,4 +156,15 @@ func TestStringsHaveALargestSizeWithoutALimitToo(t *testing.T) {
 		{`pcall(string.rep, "x", 2^50)`, `false "resulting string too large"`},
 		{`pcall(string.rep, "x", 1e308)`, `false "resulting string too large"`},
 	})
+}
+
+func TestMovedElementsCountAsSteps(t *testing.T) {
+	for _, script := range []string{`table.insert(list, 1, 0)`, `table.remove(list, 1)`} {
+		run := newRun(t, vm.Limits{})
+		withBigValues(run)
+		do(t, run, statement(script))
+		if got, want := run.Steps(), int64(190_000/elementsPerStep); got < want {
+			t.Errorf("%s: got %d steps, want at least %d", script, got, want)
+		}
+	}
 }

@@ -23,7 +23,6 @@ func (lib *Library) load(c call) int {
 	reader, name := c.function(1), c.textOr(2, "=(load)")
 	source := buffer{run: c.run()}
 	for {
-		source.run.Step(1)
 		c.Push(reader)
 		c.Call(0, 1)
 		piece := c.Get(-1)

@@ -34,8 +34,9 @@ func (m *matchers) compile(source string, anchors bool) *pattern.Pattern {
 	if m.patterns == nil || len(m.patterns) >= patternsKept {
 		m.patterns = make(map[string]*pattern.Pattern)
 	}
+	source = strings.Clone(source) // it may be a small part of a large text
 	p := pattern.Compile(source, anchors, m.run)
-	m.patterns[strings.Clone(source)] = p // of a subject's part, say, only the part
+	m.patterns[source] = p
 	return p
 }
 

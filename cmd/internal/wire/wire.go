@@ -3,6 +3,7 @@
 package wire
 
 import (
+	"context"
 	"os"
 	"strconv"
 
@@ -24,9 +25,8 @@ import (
 type Config struct {
 	// HostKind is "cli", "lambda" or "task".
 	HostKind string
-	// DBFile is the file of the embedded engine. It is created when a script
-	// first uses it.
-	DBFile string
+	// DB says where native.db keeps its data, after [DB.Resolve].
+	DB DB
 	// Log takes what the program itself reports.
 	Log *zap.Logger
 }
@@ -41,8 +41,9 @@ type Program struct {
 // New puts a program together. Close it when no run is left.
 func New(c Config) (*Program, error) {
 	hands := vm.NewHands(vm.SystemClock())
-	store := &onDemand{hands: hands, open: func() (engine, error) { return openFile(c, hands) }}
-	locks, err := lock.New(hands, store, lock.MachineClock{}, lock.Options{Events: lockEvents(c.Log)})
+	store := &onDemand{hands: hands, open: func() (engine, error) { return open(c, hands) }}
+	tableTime := c.DB.time(c.Log)
+	locks, err := lock.New(hands, store, tableTime, lock.Options{Events: lockEvents(c.Log)})
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +60,7 @@ func New(c Config) (*Program, error) {
 			HostName: hostName,
 			Modules: []native.Module{
 				core.New(),
-				db.Module(db.New(store, hands, nil)),
+				db.Module(db.New(store, hands, tableTime.Observe)),
 				deadline.New(),
 				json.New(),
 				lock.NewModule(locks, lock.ModuleOptions{Process: strconv.Itoa(os.Getpid())}),
@@ -72,13 +73,18 @@ func New(c Config) (*Program, error) {
 // Close closes the store.
 func (p *Program) Close() error { return p.store.Close() }
 
-func openFile(c Config, hands *vm.Hands) (engine, error) {
-	s, err := sqlite.Open(c.DBFile, hands, sqlite.Options{})
+// open opens the engine that the configuration has chosen.
+func open(c Config, hands *vm.Hands) (e engine, err error) {
+	if c.DB.Table != "" {
+		e, err = c.DB.OpenTable(context.Background(), hands, c.Log)
+	} else {
+		e, err = sqlite.Open(c.DB.File, hands, sqlite.Options{})
+	}
 	if err != nil {
-		c.Log.Error("the database can't be opened", zap.String("file", c.DBFile), zap.Error(err))
+		c.Log.Error("the database can't be opened", zap.Error(err))
 		return nil, err
 	}
-	return s, nil
+	return e, nil
 }
 
 // lockEvents puts into the log what an operator wants to know of locks.

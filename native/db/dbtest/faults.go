@@ -35,8 +35,10 @@ type Faulty struct {
 	Before func(attempt int)
 	// Attempts counts them.
 	Attempts int
-	// Tokens are those of the transactions seen.
+	// Tokens are those of the transactions seen, and Times what they were told
+	// as now.
 	Tokens []string
+	Times  []int64
 }
 
 func (f *Faulty) next() Fault {
@@ -138,7 +140,7 @@ func (f *Faulty) Write(ctx context.Context, w db.Write, now int64) db.Answer {
 
 // Transact implements [db.Store].
 func (f *Faulty) Transact(ctx context.Context, token string, writes []db.Write, now int64) db.Verdict {
-	f.Tokens = append(f.Tokens, token)
+	f.Tokens, f.Times = append(f.Tokens, token), append(f.Times, now)
 	ask := func(fault Fault) db.Verdict {
 		var refusals []db.Refusal
 		for i, w := range writes {

@@ -131,9 +131,10 @@ func atomicToken(b *Bench, engine Engine) {
 		return engine.Transact(b.Context(), token, []db.Write{
 			{Verb: db.Add, Key: db.Key{Partition: "acme/users", Key: "count"}, Rev: "add " + token, Delta: 1, Low: -10, High: 10},
 			{Verb: db.Put, Key: db.Key{Partition: "acme/users", Key: "put"}, Rev: "put " + token, Value: value},
+			{Verb: db.Check, Key: db.Key{Partition: "acme/users", Key: "check"}, If: db.Condition{New: true}},
 		}, now)
 	}
-	for i, token := range []string{"one", "one", "two", "one", "two"} {
+	for i, token := range []string{"one", "one", "two", "one", "two", "two", "one", "two"} {
 		if got := transact(token); got.Outcome != native.Applied {
 			b.Errorf("transaction %d is answered %v (%v), want applied", i, got.Outcome, got.Err)
 		}

@@ -25,6 +25,14 @@
 // Reads have no side effect, so theirs are not applied instead of unknown.
 // Each answer of the service carries its Date, also one that turns a request
 // down; answers of others on the way (proxies) tell no time.
+//
+// # Permissions
+//
+// GetItem, BatchGetItem, Query, PutItem, UpdateItem, DeleteItem and
+// ConditionCheckItem on the table. Never Scan or PartiQL: nothing here needs
+// them, and rules about leading keys don't bind them. Creating and checking a
+// table need CreateTable, DescribeTable, DescribeTimeToLive and
+// UpdateTimeToLive.
 package dynamo
 
 import (
@@ -119,10 +127,13 @@ func awsConfig(ctx context.Context, o Options) (aws.Config, error) {
 
 // configure makes a call of the SDK one attempt.
 func (s *Store) configure(c *dynamodb.Options) {
-	c.Retryer = aws.NopRetryer{}
+	var _ = aws.NopRetryer{}
 	c.HTTPClient = s.http
 	// Another host name for each account would only cost one more connection.
 	c.AccountIDEndpointMode = aws.AccountIDEndpointModeDisabled
+	// TLS protects answers better. Emulators send none with errors, and the
+	// SDK would warn each time that a condition does not hold.
+	c.DisableValidateResponseChecksum = true
 }
 
 // Close closes idle connections. No call may be under way.

@@ -29,11 +29,11 @@ const (
 
 // exchange is what one attempt's way over the network has shown.
 type exchange struct {
-	mu      sync.Mutex // guards what follows: hooks run on other goroutines
-	called  bool       // the SDK had made and signed the request
-	sent    *vm.Reading
-	status  int // of the service's answer, 0 if there was none
-	date    time.Time
+	mu     sync.Mutex // guards what follows: hooks run on other goroutines
+	called bool       // the SDK had made and signed the request
+	sent   *vm.Reading
+	status int // of the service's answer, 0 if there was none
+	date   time.Time
 }
 
 type exchangeKey struct{}

@@ -75,4 +75,5 @@ func TestAgainstDynamoDBLocal(t *testing.T) {
 		hands := vm.NewHands(clock)
 		dbtest.Compare(t, clock, l.create(t, hands), memory.New(hands))
 	})
+	t.Run("tables", func(t *testing.T) { testTables(t, l) })
 }

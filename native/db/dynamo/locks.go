@@ -93,7 +93,9 @@ func (s *Store) ListLocks(ctx context.Context, id tenant.ID, after string) (page
 	return page
 }
 
-func lockKey(key lock.Key) attributes { return keyOf(db.Key{Partition: key.Partition(), Key: key.Name}) }
+func lockKey(key lock.Key) attributes {
+	return keyOf(db.Key{Partition: key.Partition(), Key: key.Name})
+}
 
 func lockItem(row lock.Row) attributes {
 	by := attributes{}

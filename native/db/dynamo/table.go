@@ -148,5 +148,8 @@ func (s *Store) setExpiry(ctx context.Context) error {
 			AttributeName: aws.String(attrExpires), Enabled: aws.Bool(true),
 		},
 	}, persistent)
+	if attribute, _ := s.expiry(ctx); attribute == attrExpires {
+		return nil // somebody else may have been faster, which is an error
+	}
 	return err
 }

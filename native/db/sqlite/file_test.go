@@ -209,3 +209,19 @@ func TestADamagedValueIsAnErrorAndNotAbsent(t *testing.T) {
 		t.Errorf("error is %+v, want one that is not worth another try", e)
 	}
 }
+
+func TestAnAnswerToManyKeysEndsAt16MiB(t *testing.T) {
+	clock := dbtest.NewClock()
+	store := open(t, filepath.Join(t.TempDir(), "test.db"), vm.NewHands(clock), sqlite.Options{Relaxed: true})
+	b := dbtest.NewBench(t, store, clock)
+	var keys []db.Key
+	for i := range 50 {
+		key := fmt.Sprint("key", i)
+		b.Put(key, strings.Repeat("x", 370<<10))
+		keys = append(keys, db.Key{Partition: "acme/users", Key: key})
+	}
+	found := store.GetMany(t.Context(), keys, false)
+	if len(found.Rows) != 45 || len(found.Unread) != 5 || found.Unread[0] != keys[45] {
+		t.Errorf("%d rows of 370 KiB were read and %d left, want 45 and 5", len(found.Rows), len(found.Unread))
+	}
+}

@@ -35,6 +35,12 @@ func (m *Matcher) Reset(p *Pattern, subject string, meter Meter) {
 // len(subject)) or later, or at from only if the pattern is anchored. The
 // error says what is malformed in the pattern.
 func (m *Matcher) Find(from int) (found bool, err error) {
+	found, err = m.find(from)
+	m.tell()
+	return found, err
+}
+
+func (m *Matcher) find(from int) (found bool, err error) {
 	p := m.pattern
 	for at := from; at <= len(m.subject); at++ {
 		if p.head != "" || p.literal {
@@ -268,6 +274,6 @@ func (m *Matcher) spend(n int) {
 
 // tell reports the steps taken since the last time.
 func (m *Matcher) tell() {
-	
+	m.meter.Step(stepsPerTell - m.left)
 	m.left = stepsPerTell
 }

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tidelock-lua/tidelock/cmd/internal/wire"
+	"github.com/tidelock-lua/tidelock/native/db/dynamo"
+	"github.com/tidelock-lua/tidelock/native/vm"
+)
+
+// exitFailed is the exit code of a command that did not do what it should.
+const exitFailed exitCode = 1
+
+func tableCommand() *cobra.Command {
+	var d wire.DB
+	cmd := &cobra.Command{
+		Use:   "table",
+		Short: "Make or check the table of native.db on DynamoDB",
+	}
+	d.AddTableFlags(cmd.PersistentFlags())
+	cmd.AddCommand(tableCreateCommand(&d), tableCheckCommand(&d))
+	return cmd
+}
+
+func tableCreateCommand(d *wire.DB) *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "create",
+		Short: "Make the table",
+		Long: `Make the table, with the keys p and k, billed by use, whose items expire by x.
+
+It waits until the table can be used. A table that is there already keeps its
+data; only an expiry that is missing is added.`,
+		Example: "  tidelock table create --db-table tidelock --db-region eu-west-1",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withTable(cmd, *d, func(ctx context.Context, s *dynamo.Store, d wire.DB) error {
+				if err := confirm(cmd, yes, fmt.Sprintf("Create table %q?", d.Table)); err != nil {
+					return err
+				}
+				return createTable(ctx, cmd, s, d.Table)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "don't ask")
+	return cmd
+}
+
+func tableCheckCommand(d *wire.DB) *cobra.Command {
+	return &cobra.Command{
+		Use:   "check",
+		Short: "Check the table, access to it, and this machine's clock",
+		Long: `Check that the table is as native.db and native.lock need it, that its data can
+be read, and that this machine's clock agrees with the table's. Nothing is
+changed. The exit code is 1 if there is a problem.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withTable(cmd, *d, func(ctx context.Context, s *dynamo.Store, d wire.DB) error {
+				return checkTable(ctx, cmd, s, d.Table)
+			})
+		},
+	}
+}
+
+// withTable opens the table that flags or environment name, and ends with
+// Ctrl-C.
+func withTable(cmd *cobra.Command, d wire.DB, do func(context.Context, *dynamo.Store, wire.DB) error) error {
+	d, err := d.Resolve(os.Getenv)
+	if err != nil {
+		return err
+	}
+	if d.Table == "" {
+		return errors.New("no table is named: set --db-table")
+	}
+	ctx, stop := interruptible(cmd.Context())
+	defer stop()
+	s, err := d.OpenTable(ctx, vm.NewHands(vm.SystemClock()), newLog())
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(ctx, s, d), s.Close())
+}
+
+// confirm asks, unless yes is set. Where nobody can answer it refuses.
+func confirm(cmd *cobra.Command, yes bool, question string) error {
+	if yes {
+		return nil
+	}
+	if in, ok := cmd.InOrStdin().(*os.File); !ok || !isTerminal(in) {
+		return errors.New("there is nobody to ask: set --yes")
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s [y/N] ", question)
+	line, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
+	if answer := strings.ToLower(strings.TrimSpace(line)); err != nil || answer != "y" && answer != "yes" {
+		fmt.Fprintln(cmd.ErrOrStderr(), "nothing was done")
+		return exitFailed
+	}
+	return nil
+}
+
+func createTable(ctx context.Context, cmd *cobra.Command, s *dynamo.Store, name string) error {
+	created, err := s.CreateTable(ctx)
+	if err != nil {
+		return fail(cmd, err)
+	}
+	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+		fmt.Fprintf(cmd.OutOrStdout(), "%s\n", envelope(map[string]any{"ok": true, "table": name, "created": created}))
+		return nil
+	}
+	what := "was there already"
+	if created {
+		what = "is created"
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "table %q %s and can be used\n", name, what)
+	return nil
+}
+
+func checkTable(ctx context.Context, cmd *cobra.Command, s *dynamo.Store, name string) error {
+	findings, err := s.CheckTable(ctx, 0)
+	if err != nil {
+		return fail(cmd, err)
+	}
+	ok := true
+	for _, f := range findings {
+		ok = ok && f.Level != dynamo.Problem
+	}
+	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+		fmt.Fprintf(cmd.OutOrStdout(), "%s\n", envelope(map[string]any{"ok": ok, "table": name, "findings": findings}))
+	} else {
+		columns := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+		for _, f := range findings {
+			fmt.Fprintf(columns, "%s\t%s\t%s\n", f.Level, f.Check, f.Text)
+		}
+		if err := columns.Flush(); err != nil {
+			return err
+		}
+	}
+	if !ok {
+		return exitFailed
+	}
+	return nil
+}
+
+// fail tells why a command did not do what it should.
+func fail(cmd *cobra.Command, err error) error {
+	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+		fmt.Fprintf(cmd.OutOrStdout(), "%s\n", envelope(map[string]any{"ok": false, "error": map[string]any{"message": err.Error()}}))
+	} else {
+		fmt.Fprintln(cmd.ErrOrStderr(), "tidelock:", err)
+	}
+	return exitFailed
+}

@@ -1,0 +1,214 @@
+package dynamo_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/db"
+	"github.com/tidelock-lua/tidelock/native/db/dynamo"
+	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/native/vm"
+)
+
+var key = db.Key{Partition: "acme/users", Key: "key"}
+
+func write(t *testing.T, s db.Store) native.Attempt {
+	return s.Write(t.Context(), db.Write{Verb: db.Put, Key: key, Value: 1.0, Rev: "rev"}, 1).Attempt
+}
+
+func read(t *testing.T, s db.Store) native.Attempt { return s.Get(t.Context(), key, false).Attempt }
+
+func transact(t *testing.T, s db.Store) native.Attempt {
+	w := db.Write{Verb: db.Put, Key: key, Value: 1.0, Rev: "rev"}
+	other := w
+	other.Key.Key = "other"
+	return s.Transact(t.Context(), "token", []db.Write{w, other}, 1).Attempt
+}
+
+func TestAnAttemptIsJudgedByWhatCameBack(t *testing.T) {
+	const never, later = false, true
+	for _, test := range []struct {
+		name      string
+		answer    answer
+		send      func(*testing.T, db.Store) native.Attempt
+		outcome   native.Outcome
+		code      string
+		retryable bool
+		message   string
+	}{
+		{"success", success, write, native.Applied, "", never, ""},
+		{"refused", refusal("{}"), write, native.Refused, "", never, ""},
+		{"throttled", failure(400, "ThrottlingException"), write, native.NotApplied, db.CodeThrottled, later, "refuses more"},
+		{"hot partition", failure(400, "ProvisionedThroughputExceededException"), write, native.NotApplied, db.CodeThrottled, later, ""},
+		{"account limit", failure(400, "RequestLimitExceeded"), read, native.NotApplied, db.CodeThrottled, later, ""},
+		{"throttled inside", failure(503, "ThrottlingException"), write, native.Unknown, db.CodeThrottled, later, ""},
+		{"conflict", failure(400, "TransactionConflictException"), write, native.NotApplied, db.CodeContention, later, "transaction"},
+		{"conflict between regions", failure(400, "ReplicatedWriteConflictException"), write, native.NotApplied, db.CodeContention, later, ""},
+		{"failure inside", failure(500, "InternalServerError"), write, native.Unknown, db.CodeUnavailable, later, "did not answer"},
+		{"failure inside of a read", failure(500, "InternalServerError"), read, native.NotApplied, db.CodeUnavailable, later, ""},
+		{"out of service", failure(503, "ServiceUnavailable"), write, native.Unknown, db.CodeUnavailable, later, ""},
+		{"answer lost", lost, write, native.Unknown, db.CodeUnavailable, later, "did not answer"},
+		{"answer of a read lost", lost, read, native.NotApplied, db.CodeUnavailable, later, ""},
+		{"no JSON", answer{status: 200, body: "<html>"}, write, native.Unknown, db.CodeUnavailable, later, ""},
+		{"no such table", failure(400, "ResourceNotFoundException"), write, native.NotApplied, db.CodeUnavailable, never, `table "test" does not exist`},
+		{"denied", failure(400, "AccessDeniedException"), write, native.NotApplied, db.CodeUnavailable, never, "denied"},
+		{"unknown key id", failure(400, "UnrecognizedClientException"), read, native.NotApplied, db.CodeUnavailable, never, "denied"},
+		{"expired credentials", failure(400, "ExpiredTokenException"), write, native.NotApplied, db.CodeUnavailable, later, "expired"},
+		{"malformed", failure(400, "ValidationException"), write, native.NotApplied, db.CodeUnavailable, never, "ValidationException"},
+
+		{"transaction refused", canceled("None", "ConditionalCheckFailed"), transact, native.Refused, "", never, ""},
+		{"refused beside a conflict", canceled("TransactionConflict", "ConditionalCheckFailed"), transact, native.Refused, "", never, ""},
+		{"transaction in conflict", canceled("None", "TransactionConflict"), transact, native.NotApplied, db.CodeContention, later, ""},
+		{"conflict and load", canceled("TransactionConflict", "ThrottlingError"), transact, native.NotApplied, db.CodeThrottled, later, ""},
+		{"transaction throttled", canceled("ProvisionedThroughputExceeded", "None"), transact, native.NotApplied, db.CodeThrottled, later, ""},
+		{"transaction malformed", canceled("None", "ValidationError"), transact, native.NotApplied, db.CodeUnavailable, never, "ValidationError"},
+		{"canceled for nothing", canceled("None", "None"), transact, native.NotApplied, db.CodeUnavailable, never, ""},
+		{"transaction under way", failure(400, "TransactionInProgressException"), transact, native.NotApplied, db.CodeContention, later, ""},
+		{"token misused", failure(400, "IdempotentParameterMismatchException"), transact, native.NotApplied, db.CodeUnavailable, never, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f := newFake(t, test.answer)
+			a := test.send(t, f.open(t))
+			if a.Outcome != test.outcome || (a.Err == nil) != (test.code == "") {
+				t.Fatalf("got outcome %d and error %v, want %d", a.Outcome, a.Err, test.outcome)
+			}
+			if n := len(f.seen()); n != 1 {
+				t.Errorf("%d requests were sent, want 1", n)
+			}
+			var e *native.Error
+			if test.code != "" && (!errors.As(a.Err, &e) || e.Code != test.code || e.Retryable != test.retryable || !strings.Contains(e.Message, test.message)) {
+				t.Errorf("got %v (%+v), want %s, retryable %v, with %q", a.Err, e, test.code, test.retryable, test.message)
+			}
+		})
+	}
+}
+
+func TestWhatNeverLeftIsNotApplied(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := listener.Addr().String()
+	listener.Close()
+	for name, endpoint := range map[string]string{
+		"refused connection": "http://" + closed,
+		"no such host":       "http://does-not-exist.invalid",
+		"no TLS there":       "https" + strings.TrimPrefix(newFake(t, success).URL, "http"),
+	} {
+		o := newFake(t, success).options()
+		o.Endpoint = endpoint
+		a := write(t, open(t, systemHands(), o))
+		var e *native.Error
+		if a.Outcome != native.NotApplied || !errors.As(a.Err, &e) || !e.Retryable || !strings.Contains(e.Message, "reached") {
+			t.Errorf("%s: got outcome %d and %v, want not applied, can't be reached", name, a.Outcome, a.Err)
+		}
+	}
+}
+
+func TestARequestThatIsGivenUpIsUnknown(t *testing.T) {
+	ctx, giveUp := context.WithCancel(t.Context())
+	f := newFake(t, answer{do: func(_ http.ResponseWriter, r *http.Request) {
+		giveUp()
+		<-r.Context().Done()
+	}})
+	s := f.open(t)
+	answer := s.PutLock(ctx, lock.Row{Key: lock.Key{Tenant: "acme", Name: "job"}, Owner: "me"}, 1)
+	if answer.Outcome != native.Unknown || answer.Err == nil || len(f.seen()) != 1 {
+		t.Errorf("got %+v after %d requests, want unknown after one", answer, len(f.seen()))
+	}
+	if answer = s.DeleteLock(ctx, lock.Key{Tenant: "acme", Name: "job"}, "me"); answer.Outcome != native.NotApplied || len(f.seen()) != 1 {
+		t.Errorf("after the end: got %+v after %d requests, want not applied and none", answer, len(f.seen()))
+	}
+}
+
+func TestEveryAnswerOfTheServiceTellsItsTime(t *testing.T) {
+	for name, a := range map[string]answer{
+		"success": success, "refused": refusal("{}"), "throttled": failure(400, "ThrottlingException"),
+		"failure": failure(500, "InternalServerError"), "denied": failure(400, "AccessDeniedException"),
+	} {
+		f := newFake(t, a)
+		f.date = time.Date(2031, 5, 6, 7, 8, 9, 0, time.UTC)
+		hands := systemHands()
+		s := open(t, hands, f.options())
+		before := hands.Read()
+		got := write(t, s)
+		after := hands.Read()
+		if !got.Date.Equal(f.date) {
+			t.Errorf("%s: got date %v, want %v", name, got.Date, f.date)
+		}
+		if got.Sent.Fast < before.Fast || got.Received.Fast < got.Sent.Fast || got.Received.Fast > after.Fast {
+			t.Errorf("%s: sent %v and received %v are not in order within %v and %v", name, got.Sent, got.Received, before, after)
+		}
+	}
+}
+
+func TestSomebodyElsesAnswerTellsNothing(t *testing.T) {
+	f := newFake(t, answer{status: 407, body: "{}"})
+	f.stranger = true
+	if a := write(t, f.open(t)); !a.Date.IsZero() || a.Outcome != native.Unknown {
+		t.Errorf("got date %v and outcome %d, want none and unknown", a.Date, a.Outcome)
+	}
+}
+
+func TestSentIsReadWhenThereIsAConnection(t *testing.T) {
+	f := newFake(t, success)
+	o := f.options()
+	hands := systemHands()
+	signer := &latecomer{CredentialsProvider: o.Credentials, hands: hands}
+	o.Credentials = signer
+	if a := write(t, open(t, hands, o)); signer.came == 0 || a.Sent.Fast < signer.came {
+		t.Errorf("sent at %v, want it after the credentials came, at %v", a.Sent.Fast, signer.came)
+	}
+}
+
+// latecomer is credentials that note when they came.
+type latecomer struct {
+	aws.CredentialsProvider
+	hands *vm.Hands
+	came  time.Duration
+}
+
+func (c *latecomer) Retrieve(ctx context.Context) (aws.Credentials, error) {
+	c.came = c.hands.Fast()
+	return c.CredentialsProvider.Retrieve(ctx)
+}
+
+func TestNoHeaderMakesHTTPRepeatARequest(t *testing.T) {
+	f := newFake(t, success)
+	s := f.open(t)
+	write(t, s)
+	transact(t, s)
+	for _, r := range f.seen() {
+		for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
+			if _, ok := r.header[http.CanonicalHeaderKey(name)]; ok {
+				t.Errorf("%s has the header %s, want it not to", r.op, name)
+			}
+		}
+	}
+}
+
+func TestOpenRefusesWhatCanNotWork(t *testing.T) {
+	good := newFake(t, success).options()
+	for want, spoil := range map[string]func(*dynamo.Options){
+		"no table":  func(o *dynamo.Options) { o.Table = "" },
+		"endpoint":  func(o *dynamo.Options) { o.Endpoint = "localhost:8000" },
+		"db.region": func(o *dynamo.Options) { o.Region = "" },
+	} {
+		t.Setenv("AWS_REGION", "")
+		t.Setenv("AWS_DEFAULT_REGION", "")
+		t.Setenv("AWS_CONFIG_FILE", "/dev/null")
+		o := good
+		spoil(&o)
+		if _, err := dynamo.Open(t.Context(), systemHands(), o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want an error with %q", err, want)
+		}
+	}
+}

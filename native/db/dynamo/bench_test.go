@@ -1,0 +1,67 @@
+package dynamo_test
+
+import (
+	"testing"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/db"
+	"github.com/tidelock-lua/tidelock/native/db/dbtest"
+	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/test/dynamolocal"
+)
+
+// The emulator takes most of the time; what a request costs without it is in
+// BenchmarkClient.
+func BenchmarkAgainstDynamoDBLocal(b *testing.B) {
+	l := &local{endpoint: dynamolocal.Start(b)}
+	hands := systemHands()
+	s := l.create(b, hands)
+	clock := lock.NewTableClock(0, nil)
+	locks, err := lock.New(hands, s, clock, lock.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	benchVerbs(b, db.New(s, hands, clock.Observe))
+	b.Run("lock", func(b *testing.B) {
+		for b.Loop() {
+			hold(b, locks)
+		}
+	})
+}
+
+func BenchmarkClient(b *testing.B) {
+	f := newFake(b, success)
+	hands := systemHands()
+	benchVerbs(b, db.New(open(b, hands, f.options()), hands, nil))
+}
+
+func benchVerbs(b *testing.B, over *db.DB) {
+	p, err := over.Open("acme", "bench")
+	if err != nil {
+		b.Fatal(err)
+	}
+	account := &dbtest.Account{Left: 1 << 60}
+	for _, verb := range []struct {
+		name string
+		do   func() error
+	}{
+		{"put", func() error {
+			doc := native.Map{"name": "Ada", "n": 1.0, "tags": native.List{"a", "b"}}
+			_, _, err := p.Put(b.Context(), account, "key", doc, db.PutOptions{})
+			return err
+		}},
+		{"get", func() error {
+			_, err := p.Get(b.Context(), account, "key", false)
+			return err
+		}},
+	} {
+		b.Run(verb.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := verb.do(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,140 @@
+package dynamo_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	"github.com/tidelock-lua/tidelock/native/db/dbtest"
+	"github.com/tidelock-lua/tidelock/native/db/dynamo"
+)
+
+// A request is what the fake service was asked.
+type request struct {
+	op     string // such as "PutItem"
+	header http.Header
+	body   string
+	fields map[string]any
+}
+
+// item is the item of a PutItem as JSON, to be sent back.
+func (r request) item() string {
+	text, err := json.Marshal(r.fields["Item"])
+	if err != nil {
+		panic(err) // it has come as JSON
+	}
+	return string(text)
+}
+
+// An answer is what the fake service says to one request: a status and a text,
+// or whatever do does with the connection.
+type answer struct {
+	status int
+	body   string
+	do     func(http.ResponseWriter, *http.Request)
+}
+
+var (
+	success = answer{status: 200, body: "{}"}
+	// lost answers nothing and breaks the connection.
+	lost = answer{do: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }}
+)
+
+// failure is an error of the service.
+func failure(status int, code string, fields ...string) answer {
+	text := `{"__type":"com.amazonaws.dynamodb.v20120810#` + code + `","message":"told by the test"`
+	return answer{status: status, body: strings.Join(append([]string{text}, fields...), ",") + "}"}
+}
+
+func refusal(item string) answer {
+	return failure(400, "ConditionalCheckFailedException", `"Item":`+item)
+}
+
+// canceled is a transaction that was stopped, with a reason for each entry.
+func canceled(reasons ...string) answer {
+	var all []string
+	for _, reason := range reasons {
+		all = append(all, `{"Code":"`+reason+`"}`)
+	}
+	return failure(400, "TransactionCanceledException", `"CancellationReasons":[`+strings.Join(all, ",")+`]`)
+}
+
+// fake is a service that answers as it is told: with one of answers after the
+// other, or as answerTo decides. It speaks as much of the protocol as that needs.
+type fake struct {
+	*httptest.Server
+	answerTo func(n int, r request) answer
+	date     time.Time // of its answers; zero is the present
+	stranger bool      // answers as somebody else, not as the service
+
+	mu       sync.Mutex // guards requests
+	requests []request
+}
+
+func newFake(t testing.TB, answers ...answer) *fake {
+	f := &fake{answerTo: func(n int, _ request) answer { return answers[min(n, len(answers))-1] }}
+	f.Server = httptest.NewServer(http.HandlerFunc(f.serve))
+	t.Cleanup(f.Close)
+	return f
+}
+
+func (f *fake) serve(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	asked := request{header: r.Header, body: string(body)}
+	_, asked.op, _ = strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	if err := json.Unmarshal(body, &asked.fields); err != nil {
+		panic(err)
+	}
+	f.mu.Lock()
+	f.requests = append(f.requests, asked)
+	n := len(f.requests)
+	f.mu.Unlock()
+
+	a := f.answerTo(n, asked)
+	if !f.stranger {
+		w.Header().Set("X-Amzn-Requestid", "ID")
+	}
+	if !f.date.IsZero() {
+		w.Header().Set("Date", f.date.UTC().Format(http.TimeFormat))
+	}
+	if a.do != nil {
+		a.do(w, r)
+		return
+	}
+	w.WriteHeader(a.status)
+	_, _ = io.WriteString(w, a.body)
+}
+
+// seen are the requests so far.
+func (f *fake) seen() []request {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]request(nil), f.requests...)
+}
+
+func (f *fake) options() dynamo.Options {
+	return dynamo.Options{
+		Table: "test", Region: "eu-west-1", Endpoint: f.URL,
+		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
+	}
+}
+
+func (f *fake) open(t testing.TB) *dynamo.Store {
+	t.Helper()
+	return open(t, systemHands(), f.options())
+}
+
+// bench is a partition over the fake.
+func (f *fake) bench(t *testing.T) *dbtest.Bench {
+	return dbtest.NewBench(t, f.open(t), dbtest.NewClock())
+}

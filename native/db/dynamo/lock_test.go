@@ -1,0 +1,64 @@
+package dynamo_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/tidelock-lua/tidelock/native/db"
+	"github.com/tidelock-lua/tidelock/native/db/dbtest"
+	"github.com/tidelock-lua/tidelock/native/lock"
+)
+
+// hold takes an uncontended lock and gives it up.
+func hold(t testing.TB, locks *lock.Locks) {
+	t.Helper()
+	lease, err := locks.Acquire(t.Context(), lock.Request{Key: lock.Key{Tenant: "acme", Name: "job"}, Lease: time.Minute})
+	if err != nil || lease == nil {
+		t.Fatalf("acquire = %v, %v; want a lease", lease, err)
+	}
+	lease.Release(t.Context())
+}
+
+func TestAnUncontendedLockCostsTwoRequests(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		first bool // a request of native.db comes first, and tells the time
+		want  []string
+	}{
+		{"the table's time is asked for once", false, []string{"DeleteItem", "PutItem", "DeleteItem", "PutItem", "DeleteItem"}},
+		{"native.db tells the time", true, []string{"GetItem", "PutItem", "DeleteItem", "PutItem", "DeleteItem"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f := newFake(t, success)
+			f.answerTo = func(n int, r request) answer {
+				if n == 1 && r.op == "DeleteItem" {
+					return refusal("{}")
+				}
+				return success
+			}
+			hands := systemHands()
+			s := open(t, hands, f.options())
+			clock := lock.NewTableClock(0, nil)
+			locks, err := lock.New(hands, s, clock, lock.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if test.first {
+				b := dbtest.NewBench(t, s, dbtest.NewClock())
+				p, err := db.New(s, hands, clock.Observe).Open("acme", "users")
+				if err == nil {
+					_, err = p.Get(t.Context(), b.Account, "key", false)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			hold(t, locks)
+			hold(t, locks)
+			if got := f.ops(); !slices.Equal(got, test.want) {
+				t.Errorf("requests are %v, want %v", got, test.want)
+			}
+		})
+	}
+}

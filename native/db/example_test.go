@@ -1,0 +1,28 @@
+package db_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/db"
+	"github.com/tidelock-lua/tidelock/native/db/dbtest"
+	"github.com/tidelock-lua/tidelock/native/db/memory"
+	"github.com/tidelock-lua/tidelock/native/vm"
+)
+
+// A write that depends on a revision is refused once somebody else has written.
+func Example() {
+	hands := vm.NewHands(vm.SystemClock())
+	users, err := db.New(memory.New(hands), hands, nil).Open("acme", "users")
+	if err != nil {
+		panic(err)
+	}
+	ctx, run := context.Background(), &dbtest.Account{Left: 100}
+	first, _, _ := users.Put(ctx, run, "42", native.Map{"name": "Ada"}, db.PutOptions{})
+	users.Put(ctx, run, "42", native.Map{"name": "Grace"}, db.PutOptions{})
+
+	rev, current, err := users.Put(ctx, run, "42", native.Map{"name": "Alan"}, db.PutOptions{If: db.Condition{Rev: first}})
+	fmt.Printf("revision %q, there is %v, error %v\n", rev, current.Value, err)
+	// Output: revision "", there is map[name:Grace], error <nil>
+}

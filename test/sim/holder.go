@@ -1,0 +1,261 @@
+package sim
+
+import (
+	"context"
+	"time"
+
+	"github.com/tidelock-lua/tidelock/native/lock"
+)
+
+// stopLag is how long after the end of a lease a request may pass its gate.
+const stopLag = 45 * time.Millisecond
+
+// wayMax is how much less than the guard a write takes from its gate to the
+// table, stop lag included. It pays for what the fast hand may be behind (see
+// handsApart of vm: 10 ms for each thing that befalls the machine).
+const wayMax = 60 * time.Millisecond
+
+// runMax bounds the run that a call belongs to.
+const runMax = 90 * time.Second
+
+// held is a lock that somebody holds.
+type held struct {
+	end           time.Duration // on the fast hand
+	release, keep func()
+}
+
+// call is one native.lock.with or turn, from asking to the end.
+func (t *thread) call() {
+	p, w := t.process, t.process.world
+	r := w.request()
+	t.asked, t.turn, t.lease = w.now, r.Turn, r.Lease
+	t.waitEnd = p.hands.Fast() + min(r.Wait, r.Lease)
+	length := runMax
+	if r.Turn {
+		length = between(w.rnd, time.Second, runMax)
+		t.waitEnd = forever
+	}
+	stalled := p.stalled
+	w.logf("p%d asks for %s: lease %v, wait %v, turn %t, run %v", p.id, r.Key.Name, r.Lease, r.Wait, r.Turn, length)
+
+	run := until{context.Background(), p, p.machine.monotonic() + length}
+	got, err := w.acquire(p, run, r)
+	if got != nil {
+		t.hold(r, got, run)
+	} else {
+		w.note(err)
+		w.logf("p%d not acquired: %v", p.id, err)
+	}
+	p.passOn()
+
+	most := length
+	if !r.Turn {
+		most = min(most, r.Lease)
+	}
+	most += 2 * time.Second
+	if took := w.now - t.asked - (p.stalled - stalled); took > most+most/1000+stopLag {
+		w.wrong("p%d: a call took %v, at most %v are allowed", p.id, took, most)
+	}
+}
+
+func (w *world) note(err error) {
+	if err != nil {
+		w.counts.failed++
+	} else {
+		w.counts.refused++
+	}
+}
+
+// request draws what a call asks for.
+func (w *world) request() lock.Request {
+	rnd := w.rnd
+	r := lock.Request{
+		Key:   w.key(rnd.IntN(w.names)),
+		Lease: lease(rnd),
+		Wait:  wait(rnd),
+		Turn:  rnd.IntN(3) == 0,
+	}
+	if r.Turn && rnd.IntN(3) == 0 {
+		r.Poll = between(rnd, time.Millisecond, 2*time.Second)
+	}
+	budget := 1000
+	if rnd.IntN(20) == 0 {
+		budget = rnd.IntN(4)
+	}
+	r.Spend = func() error {
+		if budget--; budget < 0 {
+			return errBudget
+		}
+		w.counts.spent++
+		return nil
+	}
+	return r
+}
+
+// acquire asks the lock, or what a test puts in its place.
+func (w *world) acquire(p *process, ctx context.Context, r lock.Request) (*held, error) {
+	if w.broken.acquire != nil {
+		return w.broken.acquire(p, ctx, r)
+	}
+	l, err := p.locks.Acquire(ctx, r)
+	if l == nil {
+		return nil, err
+	}
+	return &held{l.End, func() { l.Release(ctx) }, l.Keep}, nil
+}
+
+// holder is one function that runs under a lock.
+type holder struct {
+	id      int
+	key     lock.Key
+	thread  *thread
+	process *process
+	end     time.Duration // fast hand: of the lease or the run, whichever is first
+	free    func()        // release, for a broken holder
+	acted   time.Duration // true time: when it did something for the last time
+	closed  bool
+}
+
+// hold runs a holder and gives up the lock.
+func (t *thread) hold(r lock.Request, got *held, run until) {
+	p, w := t.process, t.process.world
+	w.holders++
+	w.counts.acquired++
+	fast := p.hands.Fast()
+	h := &holder{id: w.holders, key: r.Key, thread: t, process: p, acted: w.now, free: got.release}
+	h.end = min(got.end, fast+run.end-p.machine.monotonic())
+	w.logf("p%d h%d holds %s, %v left", p.id, h.id, r.Key.Name, got.end-fast)
+	if fast >= got.end {
+		w.wrong("h%d holds with nothing left", h.id)
+	}
+	w.holder[r.Key] = h
+	w.recordAcquire(h, t.asked)
+	t.holder = h
+	if w.crashes && w.rnd.IntN(10) == 0 {
+		w.after(around(w.rnd, 200*time.Millisecond), p.crash)
+	}
+
+	unsettled := h.work()
+	from := w.now
+	if unsettled && !w.broken.forgets {
+		w.logf("p%d h%d keeps %s", p.id, h.id, h.key.Name)
+		w.counts.kept++
+		got.keep()
+		w.recordEnd(h, forever)
+	} else {
+		w.logf("p%d h%d releases %s", p.id, h.id, h.key.Name)
+		stalled := p.stalled
+		got.release()
+		w.recordEnd(h, w.now)
+		if took := w.now - from - (p.stalled - stalled); took > 2*time.Second+10*time.Millisecond {
+			w.wrong("h%d: a release took %v", h.id, took)
+		}
+	}
+	t.holder = nil
+}
+
+// work reads the counter, works, and writes it, some times or until it is
+// stopped. It says whether it leaves a write behind whose outcome isn't known.
+func (h *holder) work() (unsettled bool) {
+	rnd := h.process.world.rnd
+	for range 1 + rnd.IntN(3) {
+		n, ok := h.get()
+		if !ok || !h.pause() {
+			return false
+		}
+		if h.process.world.broken.early && h.free != nil {
+			h.free()
+			h.free = nil
+		}
+		if sent, ok := h.put(n); !ok {
+			return sent
+		}
+	}
+	return false
+}
+
+// act is called whenever the holder is about to do something. It is false when
+// the lease is over: then it has been stopped.
+func (h *holder) act() bool {
+	w := h.process.world
+	if h.process.hands.Fast() >= h.end {
+		return false
+	}
+	if now := w.holder[h.key]; now != h {
+		w.wrong("h%d and h%d hold %s at once", h.id, now.id, h.key.Name)
+	}
+	h.acted = w.now
+	return true
+}
+
+// pause works for a while: mostly shortly, sometimes up to the very end of the
+// lease, or beyond.
+func (h *holder) pause() bool {
+	p, rnd := h.process, h.process.world.rnd
+	left := h.end - p.hands.Fast()
+	var d time.Duration
+	switch rnd.IntN(4) {
+	case 0:
+		d = left - around(rnd, 5*time.Millisecond)
+	case 1:
+		d = between(rnd, 0, max(left, 1)) * 5 / 4
+	default:
+		d = around(rnd, 100*time.Millisecond)
+	}
+	for range 3 {
+		_ = p.Sleep(h.lifetime(), d/3)
+		if !h.act() {
+			return false
+		}
+	}
+	return true
+}
+
+// lifetime is the context of what the holder waits for.
+func (h *holder) lifetime() until {
+	p := h.process
+	return until{context.Background(), p, p.machine.monotonic() + h.end - p.hands.Fast()}
+}
+
+func (h *holder) get() (n int, ok bool) {
+	p, w := h.process, h.process.world
+	if !h.act() {
+		return 0, false
+	}
+	from := w.now
+	end, _ := p.send(h.lifetime(), w.trip(), func() { n = w.service.get(h.key) })
+	if end != answered || !h.act() {
+		return 0, false
+	}
+	w.recordRead(h, n, from)
+	w.logf("p%d h%d reads %d", p.id, h.id, n)
+	return n, true
+}
+
+// put writes the counter that was read as n. It says whether a write is out,
+// and whether the holder may go on.
+func (h *holder) put(n int) (sent, ok bool) {
+	p, w := h.process, h.process.world
+	if !h.act() {
+		return false, false
+	}
+	t := w.trip()
+	most := w.guard - wayMax
+	if w.rnd.IntN(3) == 0 {
+		t.out = between(w.rnd, most/4, most)
+	}
+	t.out = min(t.out, most)
+	w.logf("p%d h%d writes %d: %s, %v out", p.id, h.id, n+1, t.fate, t.out)
+	from := w.now
+	end, _ := p.send(h.lifetime(), t, func() {
+		w.recordWrite(h, n+1, from)
+		w.service.set(h, n)
+	})
+	switch end {
+	case answered:
+		return true, true
+	case turned, unreachable:
+		return false, false
+	}
+	return true, false
+}

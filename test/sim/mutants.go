@@ -1,0 +1,20 @@
+package sim
+
+import (
+	"context"
+
+	"github.com/tidelock-lua/tidelock/native/lock"
+)
+
+// mutant says what is broken on purpose. The zero mutant is the real thing.
+type mutant struct {
+	// acquire replaces the lock.
+	acquire func(*process, context.Context, lock.Request) (*held, error)
+	// table and time stand between the protocol and the world.
+	table func(*process, lock.Table) lock.Table
+	time  func(lock.TableTime) lock.TableTime
+	// early lets holders release before their last write.
+	early bool
+	// forgets lets holders release although a write of theirs is out.
+	forgets bool
+}

@@ -1,0 +1,105 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// plan is what a seed decides before anything happens.
+type plan struct {
+	processes int
+	names     int
+	calls     int // of each caller
+	guard     time.Duration
+	network   network
+	tempers   []temper // of machines, to choose from
+	crashes   bool
+}
+
+// network is how requests fare.
+type network struct {
+	name    string
+	latency time.Duration // of one way, on average
+	faults  float64       // of all requests, meet with a fault
+	late    time.Duration // the most by which a request that is late is late
+}
+
+func (n network) good() bool { return n.faults == 0 }
+
+// temper is how a machine's clocks behave.
+type temper int
+
+const (
+	steady   temper = iota // wrong, but even
+	restless               // wall clock set forth and back, suspended, frozen
+	stopping               // both clocks stand still while nothing is asked or held
+)
+
+func (t temper) String() string { return [...]string{"steady", "restless", "stopping"}[t] }
+
+func newPlan(rnd *rand.Rand) plan {
+	return plan{
+		processes: 2 + rnd.IntN(7),
+		names:     1 + rnd.IntN(3),
+		calls:     3 + rnd.IntN(6),
+		guard:     pick(rnd, time.Second, 2*time.Second, 2*time.Second, 3*time.Second),
+		network: pick(rnd,
+			network{"good", between(rnd, time.Millisecond, 60*time.Millisecond), 0, 0},
+			network{"fair", between(rnd, time.Millisecond, 200*time.Millisecond), 0.1, 3 * time.Second},
+			network{"fair", between(rnd, time.Millisecond, 50*time.Millisecond), 0.2, 3 * time.Second},
+			network{"bad", between(rnd, 5*time.Millisecond, 500*time.Millisecond), 0.4, 30 * time.Second},
+		),
+		tempers: pick(rnd,
+			[]temper{steady},
+			[]temper{restless},
+			[]temper{steady, restless},
+			[]temper{steady, stopping},
+			[]temper{steady, restless, stopping},
+		),
+		crashes: rnd.IntN(3) == 0,
+	}
+}
+
+// lease draws the length of a lease: most are of seconds, some of
+// milliseconds, a few of up to an hour.
+func lease(rnd *rand.Rand) time.Duration {
+	switch n := rnd.IntN(100); {
+	case n < 30:
+		return between(rnd, 50*time.Millisecond, 2*time.Second)
+	case n < 90:
+		return between(rnd, time.Second, 15*time.Second)
+	case n < 99:
+		return between(rnd, 10*time.Second, 2*time.Minute)
+	default:
+		return between(rnd, time.Minute, time.Hour)
+	}
+}
+
+// wait draws how long to wait: not at all, a little, for long.
+func wait(rnd *rand.Rand) time.Duration {
+	switch rnd.IntN(4) {
+	case 0:
+		return 0
+	case 1:
+		return between(rnd, time.Millisecond, time.Second)
+	default:
+		return between(rnd, time.Second, time.Minute)
+	}
+}
+
+// offset draws how far a wall clock is off: by milliseconds up to days.
+func offset(rnd *rand.Rand) time.Duration {
+	size := pick(rnd, 0, time.Second, 10*time.Second, time.Minute, time.Hour, 72*time.Hour)
+	return between(rnd, -size, size+1)
+}
+
+func between(rnd *rand.Rand, from, to time.Duration) time.Duration {
+	return from + time.Duration(rnd.Int64N(int64(to-from)))
+}
+
+// around draws a time with this mean.
+func around(rnd *rand.Rand, mean time.Duration) time.Duration {
+	return time.Duration(rnd.ExpFloat64() * float64(mean))
+}
+
+func pick[T any](rnd *rand.Rand, from ...T) T { return from[rnd.IntN(len(from))] }

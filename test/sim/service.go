@@ -1,0 +1,85 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/lock"
+)
+
+// epoch is when every world begins.
+var epoch = time.Date(2025, 3, 9, 11, 0, 0, 0, time.UTC)
+
+// spread is how far the clocks of the service's machines, which date its
+// answers, may differ from the table's.
+const spread = 240 * time.Millisecond
+
+// service keeps the rows of locks, and the counters that they guard.
+type service struct {
+	world     *world
+	rate      int64 // millionths
+	rows      map[lock.Key]stored
+	counters  map[lock.Key]int
+	processes int
+}
+
+// stored is a row, and what only the world knows about it.
+type stored struct {
+	lock.Row
+	put put
+}
+
+// put is what the world knows about a put when it is sent.
+type put struct {
+	sent    time.Duration // true time
+	from    time.Duration // true time from which its lease counts
+	lease   time.Duration // of the row, without guard
+	process *process
+}
+
+func newService(w *world) *service {
+	return &service{
+		world: w, rate: w.rnd.Int64N(2*tableRateMax+1) - tableRateMax,
+		rows: make(map[lock.Key]stored), counters: make(map[lock.Key]int),
+	}
+}
+
+func (s *service) clock() time.Time { return epoch.Add(rated(s.world.now, s.rate)) }
+
+// date is the Date of an answer that is made now.
+func (s *service) date() time.Time {
+	return s.clock().Add(between(s.world.rnd, -spread, spread)).Truncate(time.Second)
+}
+
+func (s *service) putLock(row lock.Row, now lock.Stamp, p put) (native.Outcome, *lock.Row) {
+	old, there := s.rows[row.Key]
+	if there && old.Until > now {
+		s.checkBlocking(old, p)
+		return native.Refused, &old.Row
+	}
+	s.rows[row.Key] = stored{row, p}
+	return native.Applied, nil
+}
+
+func (s *service) deleteLock(key lock.Key, owner string) (native.Outcome, *lock.Row) {
+	old, there := s.rows[key]
+	switch {
+	case !there:
+		return native.Refused, nil
+	case old.Owner != owner:
+		return native.Refused, &old.Row
+	}
+	delete(s.rows, key)
+	return native.Applied, nil
+}
+
+func (s *service) get(key lock.Key) int { return s.counters[key] }
+
+// set stores a counter that was read as read. Nobody else may have stored it
+// meanwhile: that is what the lock is for.
+func (s *service) set(h *holder, read int) {
+	if now := s.counters[h.key]; now != read {
+		s.world.wrong("lost update of %s: h%d read %d, but replaces %d", h.key.Name, h.id, read, now)
+	}
+	s.counters[h.key] = read + 1
+}

@@ -1,0 +1,157 @@
+package sim
+
+import (
+	"container/heap"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/tidelock-lua/tidelock/native/lock"
+)
+
+// eventsMax ends a world that would never end by itself.
+const eventsMax = 300_000
+
+// world is one simulated history.
+type world struct {
+	plan
+	broken mutant
+	rnd    *rand.Rand
+	log    func(string) // is told everything, if it isn't nil
+
+	now     time.Duration // true time since the beginning
+	queue   events
+	seq     int
+	handled int
+	current *thread // who runs; nil between two events
+	threads []*thread
+
+	callers int // that haven't made all their calls
+	service *service
+	holders int
+	sent    int                  // requests
+	owners  map[string]int       // numbers for the log
+	holder  map[lock.Key]*holder // who acquired each lock last
+	history map[lock.Key][]porcupine.Operation
+
+	counts counts
+	found  []string // what must not happen, but did
+}
+
+// counts say how much happened.
+type counts struct {
+	acquired, refused, failed, kept, crashes int
+	spent, puts                              int
+}
+
+// run runs the world of a seed to its end.
+func run(seed uint64, broken mutant, log func(string)) *world {
+	rnd := rand.New(rand.NewPCG(seed, 0x7469646c))
+	w := &world{
+		plan: newPlan(rnd), broken: broken, rnd: rnd, log: log,
+		owners:  make(map[string]int),
+		holder:  make(map[lock.Key]*holder),
+		history: make(map[lock.Key][]porcupine.Operation),
+	}
+	w.service = newService(w)
+	w.logf("plan %+v", w.plan)
+	for range w.processes {
+		w.boot()
+	}
+	w.play()
+	if len(w.found) == 0 {
+		w.checkQuiet()
+	}
+	for _, t := range w.threads {
+		t.stop()
+	}
+	w.judge()
+	return w
+}
+
+// play lets events happen until there are none, or something is wrong.
+func (w *world) play() {
+	for len(w.queue) > 0 && len(w.found) == 0 {
+		e := heap.Pop(&w.queue).(event)
+		w.now = e.at
+		e.happen()
+		if w.handled++; w.handled > eventsMax {
+			w.wrong("no end after %d events", w.handled)
+		}
+	}
+}
+
+func (w *world) over() bool { return w.callers == 0 }
+
+// at lets something happen at a true time, in the order of asking where times
+// are equal.
+func (w *world) at(t time.Duration, happen func()) {
+	w.seq++
+	heap.Push(&w.queue, event{at: max(t, w.now), seq: w.seq, happen: happen})
+}
+
+func (w *world) after(d time.Duration, happen func()) { w.at(w.now+d, happen) }
+
+func (w *world) wrong(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	w.found = append(w.found, fmt.Sprintf("%v: %s", w.now, text))
+	w.logf("WRONG: %s", text)
+}
+
+func (w *world) logf(format string, args ...any) {
+	if w.log != nil {
+		w.log(fmt.Sprintf("%14v  ", w.now) + fmt.Sprintf(format, args...))
+	}
+}
+
+// number numbers requests for the log.
+func (w *world) number() int {
+	w.sent++
+	return w.sent
+}
+
+// nameOf names an owner in the log: owners are random, and a log is not.
+func (w *world) nameOf(owner string) string {
+	n, ok := w.owners[owner]
+	if !ok {
+		n = len(w.owners) + 1
+		w.owners[owner] = n
+	}
+	return fmt.Sprintf("o%d", n)
+}
+
+// event is something that will happen.
+type event struct {
+	at     time.Duration
+	seq    int
+	happen func()
+}
+
+// events is a heap, the next one first.
+type events []event
+
+func (q events) Len() int { return len(q) }
+func (q events) Less(i, j int) bool {
+	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].seq < q[j].seq
+}
+func (q events) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *events) Push(e any)   { *q = append(*q, e.(event)) }
+func (q *events) Pop() any {
+	last := len(*q) - 1
+	e := (*q)[last]
+	(*q)[last] = event{}
+	*q = (*q)[:last]
+	return e
+}
+
+func (c *counts) add(d counts) {
+	c.acquired += d.acquired
+	c.refused += d.refused
+	c.failed += d.failed
+	c.kept += d.kept
+	c.crashes += d.crashes
+	c.spent += d.spent
+	c.puts += d.puts
+}
