@@ -28,11 +28,11 @@ build: ## Build bin/tidelock with the profile
 
 .PHONY: bench
 bench: ## Run the benchmarks side by side and print ratios
-	go run ./test/bench/compare -pgo $(PROFILE)
+	go run -pgo=$(PROFILE) ./test/bench
 
 .PHONY: profile
 profile: ## Record the profile again
-	go test ./test/bench -run '^$$' -bench 'BenchmarkHook' -count 3 -cpuprofile $(PROFILE) -o $(BIN)/bench.test
+	go run -pgo=off ./test/bench -profile $(PROFILE)
 
 .PHONY: generate
 generate: ## Write generated data again

@@ -18,9 +18,9 @@ type Call struct {
 	Env *Env
 
 	name      string
+	entered   vm.Reading
 	results   int
-	ctx       context.Context
-	stop      func()
+	ctx       *vm.CallContext
 	unsettled int // writes that have begun and aren't settled
 }
 
@@ -37,10 +37,13 @@ func (c *Call) Return(values ...lua.LValue) error {
 // cancelled. It is over when the call is.
 func (c *Call) Context() context.Context {
 	if c.ctx == nil {
-		c.ctx, c.stop = c.Run.Context()
+		c.ctx = c.Run.Context()
 	}
 	return c.ctx
 }
+
+// Entered is what the hands showed when the call passed the gate.
+func (c *Call) Entered() vm.Reading { return c.entered }
 
 // Now reads the hands that the run's time is measured on.
 func (c *Call) Now() vm.Reading { return c.Run.Hands().Read() }
@@ -83,8 +86,8 @@ func (c *Call) end() {
 	if c.unsettled > 0 {
 		c.Run.Unsettled()
 	}
-	if c.stop != nil {
-		c.stop()
+	if c.ctx != nil {
+		c.ctx.Stop()
 	}
 }
 

@@ -82,12 +82,11 @@ func lazy(fields map[string]lua.LValue) *vm.Lazy {
 func (f Func) Function() *lua.LFunction {
 	return vm.NewFunction(func(L *lua.LState) int {
 		run := vm.Of(L)
-		run.Gate()
-		c := &Call{L: L, Run: run, Env: EnvOf(run), name: f.Name}
+		c := &Call{L: L, Run: run, Env: EnvOf(run), name: f.Name, entered: run.Gate()}
 		defer c.end()
 		err := f.Do(c)
-		if c.stop != nil {
-			// The call may have waited: an end that has passed meanwhile
+		if c.ctx != nil && c.ctx.Used() {
+			// The call has waited: an end that has passed meanwhile
 			// counts for more than its result.
 			run.Gate()
 		}

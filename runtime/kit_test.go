@@ -46,6 +46,7 @@ func newHouse(t *testing.T, store *memory.Store) *house {
 			lock.NewModule(locks, lock.ModuleOptions{}),
 			{Name: "test", Funcs: []native.Func{
 				{Name: "run", Do: func(c *native.Call) error { return h.nested(t, c) }},
+				{Name: "methods", Do: methods},
 				{Name: "panic", Do: func(*native.Call) error { panic("the secret of the host") }},
 			}},
 		}

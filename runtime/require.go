@@ -43,8 +43,8 @@ func newRequire(compiler *compile.Compiler) *lua.LFunction {
 			return 1
 		}
 		source := state.read(L, name)
-		ctx, stop := run.Context()
-		defer stop()
+		ctx := run.Context()
+		defer ctx.Stop()
 		proto, err := compiler.Compile(ctx, strings.ReplaceAll(name, ".", "/")+".lua", source)
 		if err != nil {
 			L.RaiseError("error loading module '%s': %s", name, err.Error())

@@ -99,7 +99,7 @@ func (e *Error) locate() {
 	}
 }
 
-var traceLine = regexp.MustCompile(`^\t(.*?):(\d*):? in (?:function '?([^']*)'?|(main chunk|corountine))$`)
+var traceLine = regexp.MustCompile(`^\t(.*?):(\d*):? in (?:function (.*)|(main chunk|corountine))$`)
 
 // frames reads gopher-lua's traceback. Functions of the host are left out:
 // what they did is in the message.
@@ -110,7 +110,7 @@ func frames(trace string) []Frame {
 		if m == nil || m[2] == "" {
 			continue
 		}
-		f := Frame{File: m[1], Function: m[3]}
+		f := Frame{File: m[1], Function: strings.TrimSuffix(strings.TrimPrefix(m[3], "'"), "'")}
 		f.Line, _ = strconv.Atoi(m[2])
 		switch {
 		case strings.HasPrefix(f.Function, "<") && strings.HasSuffix(f.Function, ":0>"):

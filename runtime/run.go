@@ -61,6 +61,7 @@ func New(config Config) *Engine {
 	if config.Hands == nil {
 		config.Hands = vm.NewHands(vm.SystemClock())
 	}
+	config.Compile.Charge = charge
 	e := &Engine{config: config, compiler: compile.New(config.Compile)}
 	e.sandbox = newSandbox(e.compiler, config.Modules)
 	return e

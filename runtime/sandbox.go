@@ -22,13 +22,27 @@ type sandbox struct {
 	require *lua.LFunction
 }
 
+// loadLimits bound what scripts compile while they run: smaller sources than
+// the host's scripts, and a cache and slots of their own, so that no script
+// flushes or blocks those.
+var loadLimits = compile.Limits{SourceBytes: 128 << 10, CacheBytes: 16 << 20}
+
 func newSandbox(compiler *compile.Compiler, modules []native.Module) *sandbox {
+	limits := loadLimits
+	limits.Charge = charge
 	return &sandbox{
-		library: lualib.New(compiler.Compile),
+		library: lualib.New(compile.New(limits).Compile),
 		native:  native.NewSet(modules...),
 		print:   log.Print(),
 		require: newRequire(compiler),
 	}
+}
+
+// charge is asked before a long concatenation makes its result.
+func charge(L *lua.LState, bytes int64) {
+	run := vm.Of(L)
+	run.Charge(bytes)
+	run.Step(int(min(bytes/1000, 1<<30)))
 }
 
 // open fills the globals of a run that hasn't begun.

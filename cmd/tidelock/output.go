@@ -165,12 +165,25 @@ func readModule(roots []fs.FS, file string) (text []byte, err error) {
 	return nil, err
 }
 
-// printable keeps a script from sending control sequences to a terminal.
+// printable keeps a script from sending control sequences to a terminal, and
+// from beginning a line with what looks like ours.
 func printable(s string) string {
-	return strings.Map(func(r rune) rune {
+	s = strings.Map(func(r rune) rune {
 		if isControl(r) && r != '\n' && r != '\t' {
 			return '\uFFFD'
 		}
 		return r
 	}, s)
+	return strings.ReplaceAll(s, "\n", "\n    ")
+}
+
+// terminalLog writes records of a log, one a call, to a terminal.
+type terminalLog struct{ io.Writer }
+
+func (t terminalLog) Write(record []byte) (int, error) {
+	text := printable(strings.TrimSuffix(string(record), "\n"))
+	if _, err := io.WriteString(t.Writer, text+"\n"); err != nil {
+		return 0, err
+	}
+	return len(record), nil
 }

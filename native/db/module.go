@@ -60,7 +60,10 @@ func metatable(name string, methods []native.Func) *lua.LTable {
 // account is the run that a call is made for.
 type account struct{ *native.Call }
 
+// Spend passes the gate before it pays: since the call began, there may have
+// been a pause, or a function of the script.
 func (a account) Spend(n int64) error {
+	a.Run.Gate()
 	if ops := a.Env.DataOps; !ops.Spend(n) {
 		return &native.Error{Code: CodeBudget, Message: fmt.Sprintf("%s: all %d data operations of the run are used up", ops.Name, ops.Limit)}
 	}

@@ -27,14 +27,16 @@ const (
 // Account is what a verb needs of the run that it works for. It is used by one
 // goroutine at a time.
 type Account interface {
-	// Spend pays for a request of n data operations before it is made. If less
-	// is left, it takes nothing and returns the error to raise ([CodeBudget]).
+	// Spend pays for a request of n data operations right before it is made. If
+	// less is left, it takes nothing and returns the error to raise
+	// ([CodeBudget]).
 	Spend(n int64) error
 	// Remaining is the time until the nearest end of the run; ok is false if
 	// there is none.
 	Remaining() (d time.Duration, ok bool)
-	// Write is called before a write goes out. What it returns is called once
-	// the outcome is known for good: applied or not, with nothing on the way.
+	// Write is called before each attempt to write goes out. What it returns is
+	// called once that attempt is known to have been applied or not, or to have
+	// no effect any more.
 	Write() (settled func())
 }
 
@@ -58,18 +60,15 @@ type call struct {
 	// after a later one was answered.
 	strays bool
 
-	attempts int // since something was last achieved
-	lost     int // attempts of unknown outcome
-	settled  func()
+	attempts int      // since something was last achieved
+	lost     int      // attempts of unknown outcome
+	settled  []func() // to be called once those can't take effect any more
 }
 
 // do makes attempts until one decides: applied or refused. Otherwise err is
 // what to raise, and the outcome says whether one of them may have been
 // applied.
 func (c *call) do(once func(context.Context) native.Attempt) (native.Outcome, error) {
-	if c.writes && c.settled == nil {
-		c.settled = c.account.Write()
-	}
 	for {
 		if err := c.account.Spend(c.price); err != nil {
 			return c.giveUp(err)
@@ -77,9 +76,6 @@ func (c *call) do(once func(context.Context) native.Attempt) (native.Outcome, er
 		a := c.attempt(once)
 		switch a.Outcome {
 		case native.Applied, native.Refused:
-			if c.lost == 0 {
-				c.settle()
-			}
 			return a.Outcome, nil
 		case native.Unknown:
 			c.lost++
@@ -98,9 +94,18 @@ func (c *call) attempt(once func(context.Context) native.Attempt) native.Attempt
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, limit)
 	defer cancel()
+	settled := func() {}
+	if c.writes {
+		settled = c.account.Write()
+	}
 	c.attempts++
 	a := once(ctx)
 	c.db.observe(a)
+	if a.Outcome == native.Unknown {
+		c.settled = append(c.settled, settled)
+	} else {
+		settled()
+	}
 	return a
 }
 
@@ -133,8 +138,8 @@ func (d *DB) pause(ctx context.Context, account Account, base time.Duration, n i
 
 // settle tells the account that nothing of this call is on the way any more.
 func (c *call) settle() {
-	if c.settled != nil {
-		c.settled()
+	for _, settled := range c.settled {
+		settled()
 	}
 }
 
@@ -143,7 +148,6 @@ func (c *call) giveUp(err error) (native.Outcome, error) {
 	if c.lost > 0 && c.writes {
 		return native.Unknown, c.unknown(err)
 	}
-	c.settle()
 	e := *cause(err)
 	e.Op, e.Key = c.op, c.key
 	if e.Applied = ""; c.writes {

@@ -97,7 +97,7 @@ func TestWhatIsRaisedOrReturnedForEachFault(t *testing.T) {
 		code     string
 		value    any // afterwards
 		attempts int
-		open     int // writes that stay unsettled
+		open     bool // something may still be on its way
 	}{
 		{name: "a put that is throttled is repeated", verb: putRev, faults: []dbtest.Fault{throttled, throttled}, applied: true, value: 2.0, attempts: 3},
 		{name: "a put that meets a transaction is repeated", verb: putRev, faults: []dbtest.Fault{conflict}, applied: true, value: 2.0, attempts: 2},
@@ -109,28 +109,28 @@ func TestWhatIsRaisedOrReturnedForEachFault(t *testing.T) {
 
 		{name: "a put with a revision knows its own lost write", verb: putRev, faults: []dbtest.Fault{lost}, applied: true, value: 2.0, attempts: 2},
 		{name: "a put with a revision that was dropped is repeated", verb: putRev, faults: []dbtest.Fault{dropped}, applied: true, value: 2.0, attempts: 2},
-		{name: "a put with a revision is repeated once", verb: putRev, faults: repeat(dropped, 9), code: db.CodeUnknown, value: 1.0, attempts: 2, open: 1},
-		{name: "a lost put that another one replaced is unknown", verb: putRev, faults: []dbtest.Fault{lost}, between: 7.0, code: db.CodeUnknown, value: 7.0, attempts: 2, open: 1},
-		{name: "a plain put is repeated, but the first may still come", verb: putPlain, faults: []dbtest.Fault{dropped}, applied: true, value: 2.0, attempts: 2, open: 1},
-		{name: "a plain put of which nothing is heard is unknown", verb: putPlain, faults: repeat(dropped, 9), code: db.CodeUnknown, value: 1.0, attempts: 4, open: 1},
-		{name: "an unknown put stays unknown when the next is turned down", verb: putPlain, faults: []dbtest.Fault{dropped, denied}, code: db.CodeUnknown, value: 1.0, attempts: 2, open: 1},
+		{name: "a put with a revision is repeated once", verb: putRev, faults: repeat(dropped, 9), code: db.CodeUnknown, value: 1.0, attempts: 2, open: true},
+		{name: "a lost put that another one replaced is unknown", verb: putRev, faults: []dbtest.Fault{lost}, between: 7.0, code: db.CodeUnknown, value: 7.0, attempts: 2, open: true},
+		{name: "a plain put is repeated, but the first may still come", verb: putPlain, faults: []dbtest.Fault{dropped}, applied: true, value: 2.0, attempts: 2, open: true},
+		{name: "a plain put of which nothing is heard is unknown", verb: putPlain, faults: repeat(dropped, 9), code: db.CodeUnknown, value: 1.0, attempts: 4, open: true},
+		{name: "an unknown put stays unknown when the next is turned down", verb: putPlain, faults: []dbtest.Fault{dropped, denied}, code: db.CodeUnknown, value: 1.0, attempts: 2, open: true},
 
-		{name: "a plain delete that finds nothing the second time is true", verb: deletePlain, faults: []dbtest.Fault{lost}, applied: true, attempts: 2, open: 1},
-		{name: "a delete with a revision that finds nothing the second time is unknown", verb: deleteRev, faults: []dbtest.Fault{lost}, code: db.CodeUnknown, attempts: 2, open: 1},
+		{name: "a plain delete that finds nothing the second time is true", verb: deletePlain, faults: []dbtest.Fault{lost}, applied: true, attempts: 2, open: true},
+		{name: "a delete with a revision that finds nothing the second time is unknown", verb: deleteRev, faults: []dbtest.Fault{lost}, code: db.CodeUnknown, attempts: 2, open: true},
 		{name: "a delete with a revision that was dropped is repeated", verb: deleteRev, faults: []dbtest.Fault{dropped}, applied: true, attempts: 2},
 
 		{name: "an addition that was lost is looked up", verb: addOne, faults: []dbtest.Fault{lost}, applied: true, value: 2.0, attempts: 2},
-		{name: "an addition that was dropped is never sent again", verb: addOne, faults: []dbtest.Fault{dropped}, code: db.CodeUnknown, value: 1.0, attempts: 2, open: 1},
-		{name: "a lost addition that another one replaced is unknown", verb: addOne, faults: []dbtest.Fault{lost}, between: 7.0, code: db.CodeUnknown, value: 7.0, attempts: 2, open: 1},
+		{name: "an addition that was dropped is never sent again", verb: addOne, faults: []dbtest.Fault{dropped}, code: db.CodeUnknown, value: 1.0, attempts: 2, open: true},
+		{name: "a lost addition that another one replaced is unknown", verb: addOne, faults: []dbtest.Fault{lost}, between: 7.0, code: db.CodeUnknown, value: 7.0, attempts: 2, open: true},
 		{name: "an addition that was turned down is repeated", verb: addOne, faults: []dbtest.Fault{throttled, conflict, down}, applied: true, value: 2.0, attempts: 4},
-		{name: "a lost addition that can't be looked up is unknown", verb: addOne, faults: append([]dbtest.Fault{lost}, repeat(down, 9)...), code: db.CodeUnknown, value: 2.0, attempts: 5, open: 1},
+		{name: "a lost addition that can't be looked up is unknown", verb: addOne, faults: append([]dbtest.Fault{lost}, repeat(down, 9)...), code: db.CodeUnknown, value: 2.0, attempts: 5, open: true},
 
 		{name: "an update knows its own lost write", verb: updateRow, faults: []dbtest.Fault{dbtest.None, lost}, applied: true, value: 2.0, attempts: 3},
 		{name: "an update repeats its read", verb: updateRow, faults: []dbtest.Fault{down, throttled}, applied: true, value: 2.0, attempts: 4},
 
 		{name: "a transaction that was lost is applied once", verb: atomicAdd, faults: []dbtest.Fault{lost, lost}, applied: true, value: 2.0, attempts: 3},
 		{name: "a transaction that was dropped is repeated", verb: atomicAdd, faults: []dbtest.Fault{dropped, conflict, throttled}, applied: true, value: 2.0, attempts: 4},
-		{name: "a transaction of which nothing is heard is unknown", verb: atomicAdd, faults: repeat(dropped, 9), code: db.CodeUnknown, value: 1.0, attempts: 4, open: 1},
+		{name: "a transaction of which nothing is heard is unknown", verb: atomicAdd, faults: repeat(dropped, 9), code: db.CodeUnknown, value: 1.0, attempts: 4, open: true},
 		{name: "a transaction gives up after four conflicts", verb: atomicAdd, faults: repeat(conflict, 9), code: db.CodeContention, value: 1.0, attempts: 4},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -156,7 +156,7 @@ func TestWhatIsRaisedOrReturnedForEachFault(t *testing.T) {
 	}
 }
 
-func checkOutcome(b *dbtest.Bench, applied bool, err error, wantApplied bool, wantCode string, wantOpen int) {
+func checkOutcome(b *dbtest.Bench, applied bool, err error, wantApplied bool, wantCode string, wantOpen bool) {
 	b.Helper()
 	if wantCode == "" && err != nil || applied != wantApplied {
 		b.Errorf("applied is %v, error %v; want %v, %q", applied, err, wantApplied, wantCode)
@@ -171,8 +171,8 @@ func checkOutcome(b *dbtest.Bench, applied bool, err error, wantApplied bool, wa
 			b.Errorf("the error is %+v, want applied %q, verb and key", e, want)
 		}
 	}
-	if b.Account.Open != wantOpen {
-		b.Errorf("%d writes are unsettled, want %d", b.Account.Open, wantOpen)
+	if open := b.Account.Open > 0; open != wantOpen {
+		b.Errorf("something may be on its way: %v, want %v", open, wantOpen)
 	}
 }
 

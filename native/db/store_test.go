@@ -2,8 +2,12 @@ package db_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/tidelock-lua/tidelock/native/db"
+	"github.com/tidelock-lua/tidelock/native/db/dbtest"
+	"github.com/tidelock-lua/tidelock/native/db/memory"
+	"github.com/tidelock-lua/tidelock/native/vm"
 )
 
 func TestARowLivesUntilTheSecondItExpires(t *testing.T) {
@@ -20,6 +24,27 @@ func TestARowLivesUntilTheSecondItExpires(t *testing.T) {
 	} {
 		if got := test.row.Alive(test.now); got != test.want {
 			t.Errorf("%+v at %d is alive: %v, want %v", test.row, test.now, got, test.want)
+		}
+	}
+}
+
+func TestTheMomentOfExpiryIsRoundedUp(t *testing.T) {
+	for _, test := range []struct {
+		millis int64
+		ttl    time.Duration
+		want   int64
+	}{
+		{1000_000, time.Second, 1001},
+		{1000_001, time.Second, 1002},
+		{1000_500, time.Second, 1002},
+		{1000_500, 500 * time.Millisecond, 1001},
+		{1000_000, time.Nanosecond, 1001},
+	} {
+		clock := dbtest.NewStoppedClock(time.UnixMilli(test.millis))
+		b := dbtest.NewBench(t, memory.New(vm.NewHands(clock)), clock)
+		b.PutWith("key", true, db.PutOptions{TTL: test.ttl})
+		if got := b.Get("key").Expires; got != test.want {
+			t.Errorf("written at %d ms for %v, a row expires at %d, want %d", test.millis, test.ttl, got, test.want)
 		}
 	}
 }

@@ -49,12 +49,6 @@ func (e Events) healed(key Key) {
 	}
 }
 
-func (e Events) asked(key Key, scope Scope, waited time.Duration, acquired bool) {
-	if e.Asked != nil {
-		e.Asked(key, scope, waited, acquired)
-	}
-}
-
 func (e Events) released(r Released) {
 	if e.Released != nil {
 		e.Released(r)

@@ -91,7 +91,10 @@ func (l *Locks) MaxLease() time.Duration { return l.maxLease }
 // A lease has to be given up by [Lease.Release] or [Lease.Keep], after what it
 // protects has really ended.
 func (l *Locks) Acquire(ctx context.Context, req Request) (*Lease, error) {
-	asked := l.hands.Read()
+	asked := req.Asked
+	if asked == (vm.Reading{}) {
+		asked = l.hands.Read()
+	}
 	if err := req.check(l.maxLease); err != nil {
 		return nil, err
 	}
@@ -108,7 +111,9 @@ func (l *Locks) Acquire(ctx context.Context, req Request) (*Lease, error) {
 		ask = l.acquireLocal
 	}
 	lease, err := ask(ctx, req, asked)
-	l.events.asked(req.Key, req.Scope, l.hands.Fast()-asked.Fast, lease != nil)
+	if l.events.Asked != nil {
+		l.events.Asked(req.Key, req.Scope, l.hands.Fast()-asked.Fast, lease != nil)
+	}
 	if lease != nil {
 		req.Held.add(req)
 	}

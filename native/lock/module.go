@@ -104,6 +104,7 @@ func (m *module) request(c *native.Call, name string) Request {
 	e := c.Env
 	r := Request{
 		Key:   Key{Tenant: e.Tenant, Name: name},
+		Asked: c.Entered(),
 		Lease: min(defaultLease, m.locks.maxLease),
 		By:    Holder{HostKind: e.HostKind, HostName: e.HostName, Process: m.options.Process, Run: e.RunID, Script: e.Script},
 		Held:  native.State(c.Run, heldKey{}, func() *Held { return new(Held) }),

@@ -131,9 +131,10 @@ func (q *queue) abandon(s *slot, w *waiter) {
 
 // leave gives the slot to who came next.
 func (q *queue) leave(s *slot) {
-	now := q.hands.Fast()
-	if s.holding && now-s.kept >= keptMax {
-		s.holding, s.restEnd = false, now+restFor
+	if s.holding {
+		if now := q.hands.Fast(); now-s.kept >= keptMax {
+			s.holding, s.restEnd = false, now+restFor
+		}
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()

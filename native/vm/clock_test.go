@@ -105,8 +105,8 @@ func TestACallContextEndsWithItsFrame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := start(t, Config{})
 		m.push(m.Hands().Fast() + 3*time.Second)
-		ctx, stop := m.Context()
-		defer stop()
+		ctx := m.Context()
+		defer ctx.Stop()
 		if err := ctx.Err(); err != nil {
 			t.Fatalf("ended at once: %v", err)
 		}
@@ -128,8 +128,8 @@ func TestASuspensionEndsACallContextWithinASecond(t *testing.T) {
 		clock := newStepped()
 		m := start(t, Config{Hands: NewHands(clock)})
 		m.push(m.Hands().Fast() + time.Hour)
-		ctx, stop := m.Context()
-		defer stop()
+		ctx := m.Context()
+		defer ctx.Stop()
 		done := ctx.Done()
 		clock.move(2*time.Hour, 0)
 		began := time.Now()

@@ -12,16 +12,14 @@ const endsCheck = time.Second
 
 // Context returns a Go context for a native call that may take long. It is
 // cancelled at the nearest end, with [context.DeadlineExceeded] as its cause,
-// and when the run is cancelled. stop must be called when the call is over.
-//
-// It costs next to nothing until somebody waits for it.
-func (r *Run) Context() (ctx context.Context, stop func()) {
-	c := &callContext{parent: r.ctx, hands: r.hands, at: r.ends[len(r.ends)-1].nearest}
-	return c, c.stop
+// and when the run is cancelled. Stop must be called when the call is over.
+func (r *Run) Context() *CallContext {
+	return &CallContext{parent: r.ctx, hands: r.hands, at: r.ends[len(r.ends)-1].nearest}
 }
 
-// callContext is a context that is made when it is first asked for.
-type callContext struct {
+// CallContext is a context that costs next to nothing until somebody waits for
+// it: only then is it made.
+type CallContext struct {
 	parent context.Context
 	hands  *Hands
 	at     time.Duration // noEnd for none
@@ -33,28 +31,37 @@ type callContext struct {
 	stopped bool
 }
 
-// Deadline is unknown: the end lies on the fast hand, which no timer reads.
-func (c *callContext) Deadline() (time.Time, bool) { return time.Time{}, false }
-
-func (c *callContext) Done() <-chan struct{} { return c.made().Done() }
-
-// Err asks the clocks and the run as long as nobody waits.
-func (c *callContext) Err() error {
+// Used says whether somebody has waited for it.
+func (c *CallContext) Used() bool {
 	c.mu.Lock()
-	idle := c.ctx == nil && !c.stopped && c.parent.Err() == nil && c.hands.Fast() < c.at
+	defer c.mu.Unlock()
+	return c.ctx != nil
+}
+
+// Deadline is unknown: the end lies on the fast hand, which no timer reads.
+func (c *CallContext) Deadline() (time.Time, bool) { return time.Time{}, false }
+
+// Done makes the context if nobody has waited for it yet.
+func (c *CallContext) Done() <-chan struct{} { return c.made().Done() }
+
+// Err is the run's as long as nobody waits: an end that passes meanwhile is
+// noticed by the next gate.
+func (c *CallContext) Err() error {
+	c.mu.Lock()
+	ctx := c.ctx
 	c.mu.Unlock()
-	if idle {
-		return nil
+	if ctx == nil {
+		return c.parent.Err()
 	}
-	return c.made().Err()
+	return ctx.Err()
 }
 
 // Value finds the cancellation below, so that contexts derived from this one
 // need no goroutine.
-func (c *callContext) Value(key any) any { return c.made().Value(key) }
+func (c *CallContext) Value(key any) any { return c.made().Value(key) }
 
 // made returns the context itself, made by the first call.
-func (c *callContext) made() context.Context {
+func (c *CallContext) made() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ctx == nil {
@@ -69,7 +76,7 @@ func (c *callContext) made() context.Context {
 }
 
 // wait cancels the context if the end has passed, or looks again later.
-func (c *callContext) wait() {
+func (c *CallContext) wait() {
 	left := c.at - c.hands.Fast()
 	if left <= 0 {
 		c.cancel(context.DeadlineExceeded)
@@ -84,7 +91,8 @@ func (c *callContext) wait() {
 	})
 }
 
-func (c *callContext) stop() {
+// Stop cancels the context.
+func (c *CallContext) Stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.stopped = true

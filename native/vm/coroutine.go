@@ -106,6 +106,7 @@ func (r *Run) Resume(L *lua.LState, h *lua.LState, first, n int) (int, lua.LValu
 		r.Interrupt()
 	}
 	if co.err != nil {
+		r.dropTrace()
 		return 0, co.err.Object
 	}
 	for _, v := range co.transfer {

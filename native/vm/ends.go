@@ -13,10 +13,12 @@ type Limit string
 const (
 	Deadline     Limit = "deadline"     // an end of the stack: deadline, lease, or the run's own timeout
 	Instructions Limit = "instructions" // steps used up
-	Memory       Limit = "memory"       // a value too large
-	Coroutine    Limit = "coroutines"   // too many alive
-	Cancelled    Limit = "cancelled"    // the host's context is done
-	Closed       Limit = "closed"       // the run is over, or a coroutine nobody can reach is unwound
+	Memory       Limit = "memory"       // held at once
+	// ProcessMemory: what all runs hold together; this one was the largest.
+	ProcessMemory Limit = "memory of the process"
+	Coroutine     Limit = "coroutines" // too many alive
+	Cancelled     Limit = "cancelled"  // the host's context is done
+	Closed        Limit = "closed"     // the run is over, or a coroutine nobody can reach is unwound
 )
 
 // Kill is the token of an interrupt: which limit has fired, and whose frame

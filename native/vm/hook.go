@@ -73,12 +73,24 @@ func (r *Run) ended() bool {
 	}
 	r.countSteps()
 	if !r.paced || now-r.yieldedAt >= handOverEvery {
-		r.yield()
-		now = r.hands.Fast()
-		r.yieldedAt = now
+		now = r.handOver(now)
 	}
 	r.lookedAt = now
-	return r.check(now)
+	return r.kill != nil || r.check(now)
+}
+
+// handOver lets others have the processor and returns the time at which the run
+// has it again.
+func (r *Run) handOver(now time.Duration) time.Duration {
+	if r.guard != nil && !r.minded(now) {
+		return now
+	}
+	r.yield()
+	if r.memory.watched {
+		r.memory.from = r.guard.read().allocated
+	}
+	r.yieldedAt = r.hands.Fast()
+	return r.yieldedAt
 }
 
 // check sets the kill token if something has ended by now.
@@ -131,11 +143,13 @@ func (r *Run) Step(n int) {
 }
 
 // Gate is passed by every native call before it acts: it reads both clocks
-// and raises the interrupt if something has ended.
-func (r *Run) Gate() {
-	if r.kill != nil || r.check(r.hands.Fast()) {
+// and raises the interrupt if something has ended. It returns what it read.
+func (r *Run) Gate() Reading {
+	now := r.hands.Read()
+	if r.kill != nil || r.check(now.Fast) {
 		r.Interrupt()
 	}
+	return now
 }
 
 // Interrupt raises the error of the kill token, which must be set, on the

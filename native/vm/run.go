@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"sync"
 	"time"
+	"weak"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -16,7 +17,8 @@ type Limits struct {
 	// Instructions bounds the steps of a run: Lua instructions and the steps
 	// that library functions count.
 	Instructions int64
-	// MemoryBytes bounds a single value that a library function makes.
+	// MemoryBytes bounds what the run holds at once. It is found out with a
+	// delay: the run may exceed it by a half of it, at most 64 MiB, for a while.
 	MemoryBytes int64
 	// Coroutines bounds how many coroutines are alive at once.
 	Coroutines int
@@ -31,6 +33,9 @@ type Config struct {
 	// context.Background.
 	Context context.Context
 	Limits  Limits
+	// Guard watches the memory of the process, which all runs share. Default:
+	// none; then only what library functions make counts.
+	Guard *Guard
 	// Host is what the layer above keeps for the run; see [Run.Host].
 	Host any
 	// Yield hands the processor on. It is called every 200 µs of the run.
@@ -84,6 +89,10 @@ type Run struct {
 	spare   []*lua.LState
 	nesting int // protected calls and resumes that are open
 
+	threads []weak.Pointer[lua.LState] // all but root, for those who walk them
+
+	guard      *Guard // nil for none
+	memory     memory
 	coroutines coroutines
 	trace      trace
 	incidents  []error
@@ -92,7 +101,8 @@ type Run struct {
 // NewRun makes a run with an empty global table. Its time starts now.
 func NewRun(cfg Config) *Run {
 	setMaxArrayIndex()
-	r := &Run{hands: cfg.Hands, limits: cfg.Limits, host: cfg.Host, yield: cfg.Yield}
+	r := &Run{hands: cfg.Hands, limits: cfg.Limits, guard: cfg.Guard, host: cfg.Host, yield: cfg.Yield}
+	r.memory.init(cfg.Limits.MemoryBytes)
 	if r.yield == nil {
 		r.yield, r.paced = runtime.Gosched, true
 	}
@@ -113,6 +123,9 @@ func NewRun(cfg Config) *Run {
 	r.root = lua.NewState(options)
 	r.root.SetContext((*hook)(r))
 	r.thread = r.root
+	if r.guard != nil {
+		r.guard.enter(r)
+	}
 	return r
 }
 
@@ -148,4 +161,7 @@ func (r *Run) Close() {
 	r.left = 0
 	r.coroutines.closeAll(r)
 	r.cancel()
+	if r.guard != nil {
+		r.guard.leave(r)
+	}
 }

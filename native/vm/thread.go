@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"runtime/debug"
 	"strings"
+	"weak"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -27,6 +28,10 @@ func (r *Run) newThread() *lua.LState {
 	t, _ := r.root.NewThread()
 	r.root.SetContext(ctx)
 	t.SetContext(ctx)
+	if len(r.threads) == cap(r.threads) {
+		r.liveThreads() // some may be gone
+	}
+	r.threads = append(r.threads, weak.Make(t))
 	return t
 }
 

@@ -27,3 +27,7 @@ func (r *Run) keepTrace(err *lua.ApiError) {
 	}
 	r.trace.texts = append(r.trace.texts, err.StackTrace)
 }
+
+// dropTrace forgets the trace, because the script has caught the error.
+// Another one that is raised later may have the same value.
+func (r *Run) dropTrace() { r.trace = trace{} }

@@ -204,6 +204,8 @@ func TestStatesShareAProtoAtTheSameTime(t *testing.T) {
 	wait.Wait()
 }
 
+// FuzzCompile looks for sources that make a stage panic or that no counted
+// limit stops from running long. It never runs them.
 func FuzzCompile(f *testing.F) {
 	for _, tt := range translations {
 		f.Add(tt.source)
@@ -218,10 +220,10 @@ func FuzzCompile(f *testing.F) {
 		proto, err := c.Compile(context.Background(), "fuzz", source)
 		var refused *SyntaxError
 		switch {
-		case err == nil && proto == nil:
-			t.Error("neither proto nor error")
 		case err == nil:
-			results(func(string) (*lua.FunctionProto, error) { return proto, nil }, "")
+			if proto == nil || len(proto.Code) == 0 {
+				t.Error("neither code nor error")
+			}
 		case !errors.As(err, &refused):
 			t.Errorf("got %T, want a SyntaxError", err)
 		case refused.Unwrap() != nil:

@@ -45,8 +45,8 @@ func (lib *Library) load(c call) int {
 }
 
 func (lib *Library) loadChunk(c call, name, source string) int {
-	ctx, stop := c.run().Context()
-	defer stop()
+	ctx := c.run().Context()
+	defer ctx.Stop()
 	proto, err := lib.compile(ctx, chunkName(name), source)
 	c.run().Step(1 + len(source)/bytesPerStep)
 	if err != nil {

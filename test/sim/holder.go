@@ -15,9 +15,6 @@ const stopLag = 45 * time.Millisecond
 // handsApart of vm: 10 ms for each thing that befalls the machine).
 const wayMax = 60 * time.Millisecond
 
-// runMax bounds the run that a call belongs to.
-const runMax = 90 * time.Second
-
 // held is a lock that somebody holds.
 type held struct {
 	end           time.Duration // on the fast hand
@@ -27,26 +24,37 @@ type held struct {
 // call is one native.lock.with or turn, from asking to the end.
 func (t *thread) call() {
 	p, w := t.process, t.process.world
-	r := w.request()
+	r := p.request()
 	t.asked, t.turn, t.lease = w.now, r.Turn, r.Lease
 	t.waitEnd = p.hands.Fast() + min(r.Wait, r.Lease)
-	length := runMax
+	length := w.runFor(r)
 	if r.Turn {
-		length = between(w.rnd, time.Second, runMax)
 		t.waitEnd = forever
 	}
 	stalled := p.stalled
 	w.logf("p%d asks for %s: lease %v, wait %v, turn %t, run %v", p.id, r.Key.Name, r.Lease, r.Wait, r.Turn, length)
 
+	t.usable = true
+	asked := p.hands.Read()
+	if w.rnd.IntN(2) == 0 {
+		r.Asked = asked
+		_ = p.Sleep(context.Background(), around(w.rnd, 5*time.Millisecond))
+	}
 	run := until{context.Background(), p, p.machine.monotonic() + length}
 	got, err := w.acquire(p, run, r)
 	if got != nil {
 		t.hold(r, got, run)
 	} else {
 		w.note(err)
+		if err == nil && !t.usable {
+			w.wrong(tells, "p%d: not acquired, but the last put had no usable answer", p.id)
+		}
 		w.logf("p%d not acquired: %v", p.id, err)
 	}
 	p.passOn()
+	if got != nil && !r.Turn && got.end-asked.Fast > r.Lease+10*time.Millisecond {
+		w.wrong(stops, "p%d: the lease ends %v after asking", p.id, got.end-asked.Fast)
+	}
 
 	most := length
 	if !r.Turn {
@@ -54,8 +62,16 @@ func (t *thread) call() {
 	}
 	most += 2 * time.Second
 	if took := w.now - t.asked - (p.stalled - stalled); took > most+most/1000+stopLag {
-		w.wrong("p%d: a call took %v, at most %v are allowed", p.id, took, most)
+		w.wrong(ends, "p%d: a call took %v, at most %v are allowed", p.id, took, most)
 	}
+}
+
+// runFor draws how long the run may last that makes the call r.
+func (w *world) runFor(r lock.Request) time.Duration {
+	if w.rnd.IntN(4) == 0 {
+		return between(w.rnd, time.Second, 90*time.Second)
+	}
+	return r.Lease + between(w.rnd, 0, time.Minute)
 }
 
 func (w *world) note(err error) {
@@ -67,11 +83,11 @@ func (w *world) note(err error) {
 }
 
 // request draws what a call asks for.
-func (w *world) request() lock.Request {
-	rnd := w.rnd
+func (p *process) request() lock.Request {
+	w, rnd := p.world, p.world.rnd
 	r := lock.Request{
 		Key:   w.key(rnd.IntN(w.names)),
-		Lease: lease(rnd),
+		Lease: w.lease(rnd),
 		Wait:  wait(rnd),
 		Turn:  rnd.IntN(3) == 0,
 	}
@@ -81,6 +97,9 @@ func (w *world) request() lock.Request {
 	budget := 1000
 	if rnd.IntN(20) == 0 {
 		budget = rnd.IntN(4)
+	}
+	if rnd.IntN(10) == 0 {
+		r.HostEnd = p.hands.Fast() + between(rnd, time.Millisecond, r.Lease+2*time.Second)
 	}
 	r.Spend = func() error {
 		if budget--; budget < 0 {
@@ -126,7 +145,7 @@ func (t *thread) hold(r lock.Request, got *held, run until) {
 	h.end = min(got.end, fast+run.end-p.machine.monotonic())
 	w.logf("p%d h%d holds %s, %v left", p.id, h.id, r.Key.Name, got.end-fast)
 	if fast >= got.end {
-		w.wrong("h%d holds with nothing left", h.id)
+		w.wrong(stops, "h%d holds with nothing left", h.id)
 	}
 	w.holder[r.Key] = h
 	w.recordAcquire(h, t.asked)
@@ -144,11 +163,14 @@ func (t *thread) hold(r lock.Request, got *held, run until) {
 		w.recordEnd(h, forever)
 	} else {
 		w.logf("p%d h%d releases %s", p.id, h.id, h.key.Name)
-		stalled := p.stalled
+		stalled, most := p.stalled, 2*time.Second
+		if r.HostEnd > 0 {
+			most = min(most, max(r.HostEnd-p.hands.Fast(), 0))
+		}
 		got.release()
 		w.recordEnd(h, w.now)
-		if took := w.now - from - (p.stalled - stalled); took > 2*time.Second+10*time.Millisecond {
-			w.wrong("h%d: a release took %v", h.id, took)
+		if took := w.now - from - (p.stalled - stalled); took > most+10*time.Millisecond {
+			w.wrong(ends, "h%d: a release took %v, at most %v are allowed", h.id, took, most)
 		}
 	}
 	t.holder = nil
@@ -182,7 +204,7 @@ func (h *holder) act() bool {
 		return false
 	}
 	if now := w.holder[h.key]; now != h {
-		w.wrong("h%d and h%d hold %s at once", h.id, now.id, h.key.Name)
+		w.wrong(excludes, "h%d and h%d hold %s at once", h.id, now.id, h.key.Name)
 	}
 	h.acted = w.now
 	return true
@@ -194,10 +216,10 @@ func (h *holder) pause() bool {
 	p, rnd := h.process, h.process.world.rnd
 	left := h.end - p.hands.Fast()
 	var d time.Duration
-	switch rnd.IntN(4) {
-	case 0:
+	switch n := rnd.IntN(4); {
+	case n == 0 || p.world.long:
 		d = left - around(rnd, 5*time.Millisecond)
-	case 1:
+	case n == 1:
 		d = between(rnd, 0, max(left, 1)) * 5 / 4
 	default:
 		d = around(rnd, 100*time.Millisecond)
@@ -254,7 +276,7 @@ func (h *holder) put(n int) (sent, ok bool) {
 	switch end {
 	case answered:
 		return true, true
-	case turned, unreachable:
+	case turned, denied, unreachable:
 		return false, false
 	}
 	return true, false

@@ -14,6 +14,17 @@ import (
 
 var errBudget = errors.New("budget used up")
 
+// promise is what a world can break.
+type promise string
+
+const (
+	stops    promise = "stops"    // nothing is done after the lease
+	excludes promise = "excludes" // two holders never overlap
+	ends     promise = "ends"     // calls end, rows run out
+	costs    promise = "costs"    // what is sent is paid for
+	tells    promise = "tells"    // false means that somebody holds it
+)
+
 // forever is when something ends that nobody saw the end of.
 const forever = time.Duration(math.MaxInt64)
 
@@ -78,11 +89,11 @@ func (w *world) recordEnd(h *holder, to time.Duration) {
 func (w *world) judge() {
 	for i := range w.names {
 		if key := w.key(i); !porcupine.CheckOperations(leaseMutex, w.history[key]) {
-			w.wrong("no lock could have the history of %s", key.Name)
+			w.wrong(excludes, "no lock could have the history of %s", key.Name)
 		}
 	}
 	if w.counts.spent != w.counts.puts && w.broken.acquire == nil {
-		w.wrong("%d puts were sent, %d paid for", w.counts.puts, w.counts.spent)
+		w.wrong(costs, "%d puts were sent, %d paid for", w.counts.puts, w.counts.spent)
 	}
 }
 
@@ -92,7 +103,7 @@ func (s *service) checkBlocking(row stored, p put) {
 	most := row.put.lease + row.put.lease/500 + w.guard + 4*time.Second
 	most += row.put.process.lost + p.process.lost // both clocks standing: nothing is promised
 	if blocked := p.sent - row.put.from; blocked > most {
-		w.wrong("%s is blocked for %v, at most %v are allowed", row.Key.Name, blocked, most)
+		w.wrong(ends, "%s is blocked for %v, at most %v are allowed", row.Key.Name, blocked, most)
 	}
 }
 
@@ -106,7 +117,7 @@ func (w *world) checkQuiet() {
 		if row, there := w.service.rows[w.key(i)]; there {
 			left := row.Until.Time().Sub(w.service.clock())
 			if left > lock.DefaultMaxLease+w.guard+10*time.Second {
-				w.wrong("row %s has no end: %v left", row.Key.Name, left)
+				w.wrong(ends, "row %s has no end: %v left", row.Key.Name, left)
 			}
 			w.now += max(left, 0) + 3*time.Second
 		}
@@ -117,7 +128,7 @@ func (w *world) checkQuiet() {
 			t.asked, t.lease = w.now, time.Second
 			l, err := p.locks.Acquire(context.Background(), lock.Request{Key: w.key(i), Lease: time.Second, Spend: w.spend})
 			if l == nil {
-				w.wrong("%s can't be had when all is quiet: %v", w.key(i).Name, err)
+				w.wrong(ends, "%s can't be had when all is quiet: %v", w.key(i).Name, err)
 				continue
 			}
 			l.Release(context.Background())

@@ -35,7 +35,7 @@ func newMachine(w *world) *machine {
 	m := &machine{world: w, temper: pick(rnd, w.tempers...)}
 	m.wall = offset(rnd)
 	m.mono = between(rnd, 0, 1000*time.Hour)
-	m.monoRate = rnd.Int64N(2*rateMax+1) - rateMax
+	m.monoRate = pick(rnd, rnd.Int64N(2*rateMax+1)-rateMax, rateMax, -rateMax)
 	m.wallRate = clamp(m.monoRate+slew(rnd), rateMax)
 	return m
 }

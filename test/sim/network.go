@@ -14,6 +14,7 @@ type trip struct {
 	out, back time.Duration
 	fate      fate
 	again     bool // its answer is delivered twice
+	undated   bool // its answer has no date
 }
 
 type fate string
@@ -24,6 +25,7 @@ const (
 	unanswered  fate = "unanswered" // arrives, but its answer is lost
 	late        fate = "late"       // arrives much later
 	turned      fate = "turned"     // arrives, and is turned down
+	denied      fate = "denied"     // arrives, and is turned down for good
 	unreachable fate = "unreachable"
 )
 
@@ -33,7 +35,11 @@ func (w *world) trip() trip {
 	t := trip{out: around(rnd, w.network.latency), back: around(rnd, w.network.latency), fate: answered}
 	t.again = rnd.IntN(20) == 0
 	if rnd.Float64() < w.network.faults {
-		t.fate = pick(rnd, answered, lost, unanswered, unanswered, late, late, turned, unreachable)
+		t.undated = rnd.IntN(10) == 0
+		t.fate = pick(rnd, answered, lost, unanswered, unanswered, late, late, turned, turned, unreachable, unreachable)
+		if rnd.IntN(30) == 0 {
+			t.fate = denied
+		}
 		switch t.fate {
 		case answered: // but slowly
 			t.back += between(rnd, 0, 3*time.Second)
@@ -47,12 +53,13 @@ func (w *world) trip() trip {
 var (
 	errTimeout   = &native.Error{Code: "db_unavailable", Message: "no answer", Retryable: true}
 	errThrottled = &native.Error{Code: "db_throttled", Message: "turned down", Retryable: true}
+	errDenied    = &native.Error{Code: "db_denied", Message: "access denied"}
 	errNoAnswer  = errors.New("connection reset")
 )
 
 // send sends a request, which does land when it arrives, whether its sender
 // still lives or not. It returns when the answer has come, the connection has
-// broken, or ctx is over. Only what is answered or turned has a date.
+// broken, or ctx is over. Only what the service answers has a date, and not always.
 func (p *process) send(ctx context.Context, t trip, land func()) (end fate, date time.Time) {
 	w := p.world
 	if ctx.Err() != nil {
@@ -62,6 +69,9 @@ func (p *process) send(ctx context.Context, t trip, land func()) (end fate, date
 	w.current.wait(func(wake func()) {
 		answer := func(f fate) {
 			dated := w.service.date()
+			if t.undated {
+				dated = time.Time{}
+			}
 			deliver := func() { end, date = f, dated; wake() }
 			w.after(t.back, deliver)
 			if t.again {
@@ -76,8 +86,8 @@ func (p *process) send(ctx context.Context, t trip, land func()) (end fate, date
 			case unanswered:
 				land()
 				w.after(t.back, wake)
-			case turned:
-				answer(turned)
+			case turned, denied:
+				answer(t.fate)
 			}
 		})
 		if t.fate == lost || t.fate == unreachable {
@@ -103,8 +113,10 @@ func (t table) PutLock(ctx context.Context, row lock.Row, now lock.Stamp) lock.A
 	if !w.current.turn {
 		sent.from = w.current.asked
 	}
-	return t.send(ctx, func() (native.Outcome, *lock.Row) { return w.service.putLock(row, now, sent) },
+	a := t.send(ctx, func() (native.Outcome, *lock.Row) { return w.service.putLock(row, now, sent) },
 		"put", row.Key, row.Owner)
+	w.current.usable = a.Outcome == native.Applied || a.Outcome == native.Refused
+	return a
 }
 
 // DeleteLock is one attempt of a conditional delete.
@@ -134,6 +146,8 @@ func (t table) send(ctx context.Context, land func() (native.Outcome, *lock.Row)
 		a.Outcome, a.Old = outcome, old
 	case turned:
 		a.Outcome, a.Err = native.NotApplied, errThrottled
+	case denied:
+		a.Outcome, a.Err = native.NotApplied, errDenied
 	case unreachable:
 		a.Outcome, a.Err = native.NotApplied, errTimeout
 	default:

@@ -14,6 +14,7 @@ type plan struct {
 	network   network
 	tempers   []temper // of machines, to choose from
 	crashes   bool
+	long      bool // leases
 }
 
 // network is how requests fare.
@@ -57,12 +58,16 @@ func newPlan(rnd *rand.Rand) plan {
 			[]temper{steady, restless, stopping},
 		),
 		crashes: rnd.IntN(3) == 0,
+		long:    rnd.IntN(60) == 0,
 	}
 }
 
 // lease draws the length of a lease: most are of seconds, some of
-// milliseconds, a few of up to an hour.
-func lease(rnd *rand.Rand) time.Duration {
+// milliseconds, a few of up to an hour; in some worlds all are long.
+func (p plan) lease(rnd *rand.Rand) time.Duration {
+	if p.long {
+		return between(rnd, 20*time.Minute, time.Hour)
+	}
 	switch n := rnd.IntN(100); {
 	case n < 30:
 		return between(rnd, 50*time.Millisecond, 2*time.Second)

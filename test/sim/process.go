@@ -72,6 +72,7 @@ func (w *world) connect(m *machine) *process {
 	var err error
 	p.locks, err = lock.New(p.hands, tbl, p.time, lock.Options{
 		Guard: w.guard, Jitter: w.rnd.Float64, Timeout: p.within,
+		Events: lock.Events{Healed: func(lock.Key) { w.counts.healed++ }},
 	})
 	if err != nil {
 		panic(err) // guards are chosen by us

@@ -79,7 +79,7 @@ func (s *service) get(key lock.Key) int { return s.counters[key] }
 // meanwhile: that is what the lock is for.
 func (s *service) set(h *holder, read int) {
 	if now := s.counters[h.key]; now != read {
-		s.world.wrong("lost update of %s: h%d read %d, but replaces %d", h.key.Name, h.id, read, now)
+		s.world.wrong(excludes, "lost update of %s: h%d read %d, but replaces %d", h.key.Name, h.id, read, now)
 	}
 	s.counters[h.key] = read + 1
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"flag"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,18 +11,19 @@ import (
 var (
 	oneSeed = flag.Int64("seed", -1, "run this seed alone, and print what happens")
 	seeds   = flag.Uint64("seeds", 3000, "how many seeds to run")
+	only    = flag.String("promise", "", "look at this promise alone: stops, excludes, ends, costs, tells")
 )
 
 // runSeed runs a world in a bubble, because the queue of a process has timers
 // of its own.
-func runSeed(t *testing.T, seed uint64, broken mutant, log func(string)) (w *world) {
-	synctest.Test(t, func(*testing.T) { w = run(seed, broken, log) })
+func runSeed(t *testing.T, seed uint64, broken mutant, only promise, log func(string)) (w *world) {
+	synctest.Test(t, func(*testing.T) { w = run(seed, broken, only, log) })
 	return w
 }
 
 func TestSeeds(t *testing.T) {
 	if *oneSeed >= 0 {
-		w := runSeed(t, uint64(*oneSeed), mutant{}, func(line string) { t.Log(line) })
+		w := runSeed(t, uint64(*oneSeed), mutant{}, promise(*only), func(line string) { t.Log(line) })
 		for _, text := range w.found {
 			t.Error(text)
 		}
@@ -30,11 +32,34 @@ func TestSeeds(t *testing.T) {
 	var sum counts
 	begin := time.Now()
 	for seed := range *seeds {
-		w := runSeed(t, seed, mutant{}, nil)
+		w := runSeed(t, seed, mutant{}, promise(*only), nil)
 		for _, text := range w.found {
 			t.Errorf("seed %d: %s", seed, text)
 		}
+		if t.Failed() {
+			t.Fatalf("repeat it by: make sim SEED=%d", seed)
+		}
 		sum.add(w.counts)
 	}
-	t.Logf("%d seeds: %+v in %v", *seeds, sum, time.Since(begin))
+	took := time.Since(begin)
+	t.Logf("%d seeds in %v, %.0f holders a second: %+v", *seeds, took, float64(sum.acquired)/took.Seconds(), sum)
+	if sum.acquired < int(*seeds) || sum.kept == 0 || sum.queued == 0 || sum.healed == 0 || sum.crashes == 0 {
+		t.Errorf("got %+v, want much of each", sum)
+	}
+}
+
+func TestASeedGivesTheSameRunEachTime(t *testing.T) {
+	for seed := range uint64(100) {
+		var first, second []string
+		runSeed(t, seed, mutant{}, "", func(line string) { first = append(first, line) })
+		runSeed(t, seed, mutant{}, "", func(line string) { second = append(second, line) })
+		for i, line := range first {
+			if i >= len(second) || line != second[i] {
+				t.Fatalf("seed %d, line %d: got %q, want %q", seed, i, slices.Concat(second, []string{"nothing"})[i], line)
+			}
+		}
+		if len(second) != len(first) {
+			t.Fatalf("seed %d: got %d lines, want %d", seed, len(second), len(first))
+		}
+	}
 }

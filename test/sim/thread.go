@@ -18,6 +18,7 @@ type thread struct {
 	asked   time.Duration // true time: when the call that it makes began
 	turn    bool          // the call is a turn
 	lease   time.Duration // of the call
+	usable  bool          // no put of the call has been sent yet, or the last one had a usable answer
 	holder  *holder       // who it is while it holds a lock
 	waitEnd time.Duration // fast hand: when its place in the process's queue is of no use any more
 	look    func()        // wakes it in that queue; nil if it isn't there
@@ -113,6 +114,7 @@ func (c until) Done() <-chan struct{} {
 // lookAgain waits until the queue should look at its caller's place again.
 func (t *thread) lookAgain(c until) {
 	p := t.process
+	p.world.counts.queued++
 	t.wait(func(wake func()) {
 		t.look = wake
 		p.timer(max(min(t.waitEnd-p.hands.Fast(), time.Second), time.Microsecond), wake)

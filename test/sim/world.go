@@ -19,6 +19,7 @@ type world struct {
 	plan
 	broken mutant
 	rnd    *rand.Rand
+	only   promise      // look at nothing else, unless it is empty
 	log    func(string) // is told everything, if it isn't nil
 
 	now     time.Duration // true time since the beginning
@@ -42,15 +43,17 @@ type world struct {
 
 // counts say how much happened.
 type counts struct {
-	acquired, refused, failed, kept, crashes int
-	spent, puts                              int
+	acquired, refused, failed int // calls
+	kept, healed, queued      int // rows kept, answers lost and made good, waits behind callers of the same process
+	crashes                   int
+	spent, puts               int
 }
 
 // run runs the world of a seed to its end.
-func run(seed uint64, broken mutant, log func(string)) *world {
+func run(seed uint64, broken mutant, only promise, log func(string)) *world {
 	rnd := rand.New(rand.NewPCG(seed, 0x7469646c))
 	w := &world{
-		plan: newPlan(rnd), broken: broken, rnd: rnd, log: log,
+		plan: newPlan(rnd), broken: broken, only: only, rnd: rnd, log: log,
 		owners:  make(map[string]int),
 		holder:  make(map[lock.Key]*holder),
 		history: make(map[lock.Key][]porcupine.Operation),
@@ -78,7 +81,7 @@ func (w *world) play() {
 		w.now = e.at
 		e.happen()
 		if w.handled++; w.handled > eventsMax {
-			w.wrong("no end after %d events", w.handled)
+			w.wrong(ends, "no end after %d events", w.handled)
 		}
 	}
 }
@@ -94,7 +97,11 @@ func (w *world) at(t time.Duration, happen func()) {
 
 func (w *world) after(d time.Duration, happen func()) { w.at(w.now+d, happen) }
 
-func (w *world) wrong(format string, args ...any) {
+// wrong is called when a promise is broken.
+func (w *world) wrong(broken promise, format string, args ...any) {
+	if w.only != "" && w.only != broken {
+		return
+	}
 	text := fmt.Sprintf(format, args...)
 	w.found = append(w.found, fmt.Sprintf("%v: %s", w.now, text))
 	w.logf("WRONG: %s", text)
@@ -151,6 +158,8 @@ func (c *counts) add(d counts) {
 	c.refused += d.refused
 	c.failed += d.failed
 	c.kept += d.kept
+	c.healed += d.healed
+	c.queued += d.queued
 	c.crashes += d.crashes
 	c.spent += d.spent
 	c.puts += d.puts

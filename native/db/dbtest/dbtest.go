@@ -61,12 +61,20 @@ type contract struct {
 // Clock is this machine's clock, put forward by hand.
 type Clock struct {
 	vm.Clock
+	stopped *vm.Instant // what is shown instead of the machine's time
+
 	mu    sync.Mutex
 	ahead time.Duration // guarded by mu
 }
 
 // NewClock returns a clock that shows the machine's time.
 func NewClock() *Clock { return &Clock{Clock: vm.SystemClock()} }
+
+// NewStoppedClock returns a clock that stands at wall, and moves only when it is
+// put forward. Sleeping takes time all the same.
+func NewStoppedClock(wall time.Time) *Clock {
+	return &Clock{Clock: vm.SystemClock(), stopped: &vm.Instant{Wall: wall}}
+}
 
 // Advance puts the clock forward.
 func (c *Clock) Advance(d time.Duration) {
@@ -80,6 +88,9 @@ func (c *Clock) Now() vm.Instant {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.Clock.Now()
+	if c.stopped != nil {
+		now = *c.stopped
+	}
 	return vm.Instant{Wall: now.Wall.Add(c.ahead), Mono: now.Mono + c.ahead}
 }
 

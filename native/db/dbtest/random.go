@@ -15,7 +15,7 @@ import (
 )
 
 // Compare does the same at random to two stores, which are empty and see the
-// time of one clock, and requires the same answers.
+// time of one clock, which stands still, and requires the same answers.
 func Compare(t *testing.T, clock *Clock, a, b db.Store) {
 	round := 0
 	rapid.Check(t, func(r *rapid.T) {

@@ -127,7 +127,7 @@ func awsConfig(ctx context.Context, o Options) (aws.Config, error) {
 
 // configure makes a call of the SDK one attempt.
 func (s *Store) configure(c *dynamodb.Options) {
-	var _ = aws.NopRetryer{}
+	c.Retryer = aws.NopRetryer{}
 	c.HTTPClient = s.http
 	// Another host name for each account would only cost one more connection.
 	c.AccountIDEndpointMode = aws.AccountIDEndpointModeDisabled

@@ -20,7 +20,7 @@ import (
 )
 
 func TestSQLiteAnswersAsMemoryDoes(t *testing.T) {
-	clock := dbtest.NewClock()
+	clock := dbtest.NewStoppedClock(time.Now())
 	file := open(t, filepath.Join(t.TempDir(), "test.db"), vm.NewHands(clock), sqlite.Options{Relaxed: true})
 	dbtest.Compare(t, clock, file, memory.New(vm.NewHands(clock)))
 }

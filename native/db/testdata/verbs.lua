@@ -84,3 +84,9 @@ ok, n = pcall(native.deadline.with, 100, function()
   t:update("list", function() while true do end end)
 end)
 assert(not ok and n == "deadline exceeded" and t:get("list")[1] == "later")
+
+-- no request is made after the end, whatever the function did
+ok, n = pcall(native.deadline.with, 100, function()
+  t:update("late", function() pcall(native.sleep, 200) return 1 end)
+end)
+assert(not ok and n == "deadline exceeded" and t:get("late") == nil)

@@ -1,0 +1,276 @@
+package vm
+
+import (
+	"math/bits"
+	"reflect"
+	"slices"
+	"unsafe"
+	"weak"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// What values take, in bytes, with the allocator's rounding.
+const (
+	valueBytes     = 16 // an interface, as in arrays and on stacks
+	numberBytes    = 8  // a boxed number
+	stringBytes    = 16 // a boxed string without its text
+	tableBytes     = 96
+	functionBytes  = 80
+	upvalueBytes   = 48
+	userdataBytes  = 64
+	threadBytes    = 4 << 10 // with its first registers and frames
+	goroutineBytes = 8 << 10
+	protoBytes     = 512
+	// A number below it is shared by the whole process.
+	numbersShared = 128
+)
+
+// walker sums up what a run can reach. It visits each object once and calls no
+// metamethod.
+type walker struct {
+	run     *Run
+	bytes   int64
+	visited int64
+
+	seen    map[uintptr]struct{} // by address; objects don't move
+	pending []lua.LValue         // seen, but not looked into
+	polled  int64                // visited when the ends were last looked at
+}
+
+// pollObjects is how many objects are visited between two looks at the ends.
+const pollObjects = 1000
+
+// walk returns false if the run has ended meanwhile. It stops early when the
+// run is over its limit anyway.
+func (w *walker) walk() (complete bool) {
+	r := w.run
+	w.seen = make(map[uintptr]struct{}, 1024)
+	w.value(r.root.G.Global)
+	w.value(r.root.G.Registry)
+	w.value(r.root.GetMetatable(lua.LString("")))
+	w.thread(r.root)
+	for _, t := range r.liveThreads() {
+		w.thread(t)
+	}
+	for co := range r.coroutines.live {
+		w.bytes += goroutineBytes
+		w.coroutine(co)
+	}
+	for len(w.pending) > 0 && !w.enough() {
+		last := len(w.pending) - 1
+		v := w.pending[last]
+		w.pending = w.pending[:last]
+		w.into(v)
+		if w.poll() {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *walker) enough() bool {
+	limit := w.run.limits.MemoryBytes
+	return limit > 0 && w.bytes > limit
+}
+
+// poll looks at the ends now and then.
+func (w *walker) poll() (ended bool) {
+	if w.visited-w.polled < pollObjects {
+		return false
+	}
+	w.polled = w.visited
+	return w.run.check(w.run.hands.Fast())
+}
+
+// first says whether the object at an address is met for the first time.
+func (w *walker) first(address unsafe.Pointer) bool {
+	before := len(w.seen)
+	w.seen[uintptr(address)] = struct{}{}
+	return len(w.seen) > before
+}
+
+// value counts a value by itself and keeps those that hold others for later.
+func (w *walker) value(v lua.LValue) {
+	w.visited++
+	switch v := v.(type) {
+	case lua.LNumber:
+		if !(v >= 0 && v < numbersShared) || v != lua.LNumber(int(v)) {
+			w.bytes += numberBytes
+		}
+	case lua.LString:
+		w.text(string(v))
+	case *lua.LTable:
+		if w.first(unsafe.Pointer(v)) {
+			w.bytes += tableSize(v)
+			w.pending = append(w.pending, v)
+		}
+	case *lua.LFunction:
+		if w.first(unsafe.Pointer(v)) {
+			w.bytes += functionBytes
+			w.pending = append(w.pending, v)
+		}
+	case *lua.LUserData:
+		if w.first(unsafe.Pointer(v)) {
+			w.bytes += userdataBytes
+			w.pending = append(w.pending, v)
+		}
+	case *lua.LState:
+		if w.first(unsafe.Pointer(v)) {
+			w.bytes += userdataBytes
+			w.pending = append(w.pending, v)
+		}
+	}
+}
+
+// text counts a string once, however many values share it.
+func (w *walker) text(s string) {
+	if len(s) > 0 && w.first(unsafe.Pointer(unsafe.StringData(s))) {
+		w.bytes += stringBytes + int64(len(s)+7)&^7
+	}
+}
+
+// into visits what a value holds.
+func (w *walker) into(v lua.LValue) {
+	switch v := v.(type) {
+	case *lua.LTable:
+		w.value(v.Metatable)
+		v.ForEach(func(key, value lua.LValue) {
+			if w.enough() {
+				return
+			}
+			if _, inArray := key.(lua.LNumber); !inArray {
+				w.value(key)
+			}
+			w.value(value)
+		})
+	case *lua.LFunction:
+		w.function(v)
+	case *lua.LUserData:
+		w.value(v.Metatable)
+		if v.Env != nil {
+			w.value(v.Env)
+		}
+	case *lua.LState:
+		if h, ok := v.Context().(handle); ok {
+			w.coroutine(h.co)
+		}
+	}
+}
+
+func (w *walker) function(f *lua.LFunction) {
+	if f.Env != nil {
+		w.value(f.Env)
+	}
+	w.bytes += int64(8 * len(f.Upvalues))
+	for _, u := range f.Upvalues {
+		if u != nil && w.first(unsafe.Pointer(u)) {
+			w.bytes += upvalueBytes
+			w.value(u.Value())
+		}
+	}
+	if f.Proto != nil {
+		w.proto(f.Proto)
+	}
+}
+
+// proto counts compiled code, which a script makes by loadstring.
+func (w *walker) proto(p *lua.FunctionProto) {
+	if !w.first(unsafe.Pointer(p)) {
+		return
+	}
+	w.visited++
+	w.bytes += protoBytes + int64(12*len(p.Code)+64*len(p.DbgLocals)+24*len(p.DbgCalls)+2*valueBytes*len(p.Constants))
+	for _, c := range p.Constants {
+		w.value(c)
+	}
+	for _, inner := range p.FunctionPrototypes {
+		w.proto(inner)
+	}
+}
+
+func (w *walker) coroutine(co *coroutine) {
+	if !w.first(unsafe.Pointer(co)) {
+		return
+	}
+	w.value(co.fn)
+	for _, v := range co.transfer {
+		w.value(v)
+	}
+}
+
+// thread visits the stack of a thread, from its top to its bottom.
+func (w *walker) thread(t *lua.LState) {
+	if !w.first(unsafe.Pointer(t)) {
+		return
+	}
+	w.bytes += threadBytes
+	frame, ok := t.GetStack(0)
+	if !ok {
+		return
+	}
+	// GetLocal counts from the base of a frame, and numbers below 1 lie under
+	// it: in the frames of the callers. At the bottom it panics.
+	defer func() { _ = recover() }()
+	for n := t.GetTop(); ; n-- {
+		_, v := t.GetLocal(frame, n)
+		w.bytes += valueBytes
+		if v != nil {
+			w.value(v)
+		}
+	}
+}
+
+// liveThreads returns the threads besides the first that are still in use, or
+// were a moment ago.
+func (r *Run) liveThreads() []*lua.LState {
+	live := make([]*lua.LState, 0, len(r.threads))
+	r.threads = slices.DeleteFunc(r.threads, func(p weak.Pointer[lua.LState]) bool {
+		t := p.Value()
+		if t != nil {
+			live = append(live, t)
+		}
+		return t == nil
+	})
+	return live
+}
+
+// tableFields are the fields of gopher-lua's table whose lengths are read: a
+// key that was deleted stays in keys for ever and no method tells of it.
+var tableFields = fieldsOf(reflect.TypeFor[lua.LTable](), "array", "strdict", "dict", "keys")
+
+func fieldsOf(t reflect.Type, names ...string) (indexes [4]int) {
+	for i, name := range names {
+		f, ok := t.FieldByName(name)
+		if !ok {
+			panic("gopher-lua's table has no field " + name)
+		}
+		indexes[i] = f.Index[0]
+	}
+	return indexes
+}
+
+// tableSize is what a table takes without what it holds.
+func tableSize(t *lua.LTable) int64 {
+	v := reflect.ValueOf(t).Elem()
+	array, strings, others, keys := v.Field(tableFields[0]), v.Field(tableFields[1]), v.Field(tableFields[2]), v.Field(tableFields[3])
+	size := tableBytes + int64(array.Cap())*valueBytes
+	size += mapBytes(max(strings.Len(), keys.Len()-others.Len()), 32) + mapBytes(others.Len(), 32)
+	if n := keys.Cap(); n > 0 {
+		size += int64(n)*valueBytes + mapBytes(keys.Len(), 24) + int64(keys.Len())*stringBytes
+	}
+	return size
+}
+
+// mapBytes is what a Go map of n entries takes: groups of 8 slots, at most 7/8
+// of them used, doubled when they are full.
+func mapBytes(n int, entry int64) int64 {
+	if n == 0 {
+		return 0
+	}
+	slots := int64(8)
+	if n > 8 {
+		slots = 1 << bits.Len(uint(n*8/7-1))
+	}
+	return 48 + slots*(entry+1)
+}
