@@ -34,7 +34,7 @@ func (t *thread) call() {
 	stalled := p.stalled
 	w.logf("p%d asks for %s: lease %v, wait %v, turn %t, run %v", p.id, r.Key.Name, r.Lease, r.Wait, r.Turn, length)
 
-	t.usable = true
+	t.usable, t.passed = true, false
 	asked := p.hands.Read()
 	if w.rnd.IntN(2) == 0 {
 		r.Asked = asked

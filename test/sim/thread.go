@@ -21,6 +21,7 @@ type thread struct {
 	usable  bool          // no put of the call has been sent yet, or the last one had a usable answer
 	holder  *holder       // who it is while it holds a lock
 	waitEnd time.Duration // fast hand: when its place in the process's queue is of no use any more
+	passed  bool          // the place before it was given up
 	look    func()        // wakes it in that queue; nil if it isn't there
 }
 
@@ -102,7 +103,9 @@ func (c until) Err() error {
 // the queue has granted the caller its place, or the queue looks again once
 // its timer has fired, which the bubble's own time makes happen at once.
 func (c until) Done() <-chan struct{} {
-	c.process.world.current.lookAgain(c)
+	if c.Err() == nil {
+		c.process.world.current.lookAgain(c)
+	}
 	if c.Err() == nil {
 		return nil
 	}
@@ -111,12 +114,19 @@ func (c until) Done() <-chan struct{} {
 	return done
 }
 
-// lookAgain waits until the queue should look at its caller's place again.
+// lookAgain waits until the queue should look at its caller's place again. It
+// doesn't after the place may have been granted: the bubble's time moves for
+// all callers at once, so the queue's timer may have fired too and have been
+// seen first, which must make no difference.
 func (t *thread) lookAgain(c until) {
+	if t.passed {
+		t.passed = false
+		return
+	}
 	p := t.process
 	p.world.counts.queued++
 	t.wait(func(wake func()) {
-		t.look = wake
+		t.look = func() { t.passed = true; wake() }
 		p.timer(max(min(t.waitEnd-p.hands.Fast(), time.Second), time.Microsecond), wake)
 		p.timerOf(c, wake)
 	})

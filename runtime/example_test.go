@@ -1,0 +1,50 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/deadline"
+	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/tenant"
+)
+
+// toStdout is the simplest log.
+type toStdout struct{}
+
+func (toStdout) Log(level, message string, _ native.Map) { fmt.Println(level, message) }
+
+// One engine serves a process; each invocation is a run of its own.
+func Example() {
+	engine := runtime.New(runtime.Config{
+		HostKind: "example",
+		Modules:  []native.Module{deadline.New()},
+	})
+	result := engine.Run(context.Background(), runtime.Invocation{
+		Tenant: "acme",
+		Script: "hello.lua",
+		Source: `return function(event) print("hello", event.name) return { length = #event.name } end`,
+		Event:  native.Map{"name": "tide"},
+		Limits: tenant.Limits{Timeout: time.Second},
+		Log:    toStdout{},
+	})
+	fmt.Println(string(result.JSON), result.Error)
+	// Output:
+	// info hello	tide
+	// {"length":4} <nil>
+}
+
+// A run that doesn't end by itself is ended, and its result says by which
+// limit.
+func Example_timeout() {
+	engine := runtime.New(runtime.Config{HostKind: "example"})
+	result := engine.Run(context.Background(), runtime.Invocation{
+		Tenant: "acme", Script: "spin.lua", Source: `while true do end`,
+		Limits: tenant.Limits{Timeout: 10 * time.Millisecond}, Log: toStdout{},
+	})
+	fmt.Println(result.Error, result.Error.Type.HTTPStatus())
+	// Output:
+	// Script.Timeout: the run took longer than its timeout of 10ms 504
+}
