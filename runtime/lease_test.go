@@ -77,7 +77,7 @@ var stubborn = []struct{ name, body string }{
 // underLease runs a body of stubborn under a lock, and looks at what is left
 // of it afterwards.
 const underLease = `
-	local scope, lease_ms = %q, 500
+	local scope, lease_ms = %q, 100
 	local function spin() while true do end end
 	local before = coroutine.create(spin)
 	local waiting, fresh, ran_on

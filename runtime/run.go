@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	goruntime "runtime"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -39,6 +40,7 @@ type Engine struct {
 	config   Config
 	compiler *compile.Compiler
 	sandbox  *sandbox
+	turns    *admission
 }
 
 // Config is what an engine is made from.
@@ -52,6 +54,10 @@ type Config struct {
 	HostKind, HostName string
 	// Compile bounds sources; zero fields stand for their defaults.
 	Compile compile.Limits
+	// Guard watches the memory of the process. Default: no limit of what all
+	// runs hold together, and a run's own limit counts what its library
+	// functions make.
+	Guard *vm.Guard
 	// Yield is vm.Config.Yield, for tests in fake time.
 	Yield func()
 }
@@ -62,7 +68,7 @@ func New(config Config) *Engine {
 		config.Hands = vm.NewHands(vm.SystemClock())
 	}
 	config.Compile.Charge = charge
-	e := &Engine{config: config, compiler: compile.New(config.Compile)}
+	e := &Engine{config: config, compiler: compile.New(config.Compile), turns: newAdmission(goruntime.GOMAXPROCS(0))}
 	e.sandbox = newSandbox(e.compiler, config.Modules)
 	return e
 }
@@ -98,7 +104,8 @@ func (e *Engine) run(ctx context.Context, inv Invocation, proto *lua.FunctionPro
 		LogBytes: &native.Account{Name: "log_bytes", Limit: limits.LogBytes},
 	}
 	run := vm.NewRun(vm.Config{
-		Hands: e.config.Hands, Context: ctx, Host: env, Yield: e.config.Yield,
+		Hands: e.config.Hands, Context: ctx, Host: env,
+		Guard: e.config.Guard, Slot: e.turns.seat(inv.Tenant), Yield: e.config.Yield,
 		Limits: vm.Limits{
 			Timeout: limits.Timeout, Instructions: limits.Instructions,
 			MemoryBytes: limits.MemoryBytes, Coroutines: limits.Coroutines,

@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
@@ -82,7 +81,12 @@ func runScript(cmd *cobra.Command, path string, f runFlags) error {
 }
 
 // newLog is the log of a command: on standard error, for people if they watch.
-func newLog() *zap.Logger { return wire.NewLog(os.Stderr, isatty.IsTerminal(os.Stderr.Fd())) }
+func newLog() *zap.Logger {
+	if isTerminal(os.Stderr) {
+		return wire.NewLog(terminalLog{os.Stderr}, true)
+	}
+	return wire.NewLog(os.Stderr, false)
+}
 
 // invocation reads all that a run needs, before anything is opened.
 func invocation(stdin io.Reader, path string, f runFlags) (*runtime.Invocation, *runtime.Error) {

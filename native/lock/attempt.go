@@ -130,6 +130,7 @@ func (a *asking) attempt(ctx context.Context) (*grant, error) {
 	now := a.hands.Read()
 	w := a.time.At(now)
 	if !w.Known() {
+		before := a.failed
 		if err := a.askTime(ctx); err != nil {
 			return nil, err
 		}
@@ -137,10 +138,16 @@ func (a *asking) attempt(ctx context.Context) (*grant, error) {
 			return nil, err
 		}
 		now = a.hands.Read()
-		if w = a.time.At(now); !w.Known() {
+		switch w = a.time.At(now); {
+		case !w.Known():
+			if a.failed == nil {
+				a.failed = errSlow(a.req.Key)
+			}
 			return nil, nil
-		}
-		if a.failed = nil; a.over(now) {
+		case a.over(now):
+			if a.failed == nil {
+				a.failed = before
+			}
 			return nil, nil
 		}
 	}
@@ -167,9 +174,7 @@ func (a *asking) over(now vm.Reading) bool { return !a.req.Turn && now.Fast >= a
 func (a *asking) askTime(ctx context.Context) error {
 	a.row = nil
 	answer := a.delete(ctx, a.req.Key, newOwner(), a.attemptLimit())
-	if a.failed = trouble(a.req.Key, answer.Attempt); a.failed == nil {
-		a.failed = errSlow(a.req.Key)
-	}
+	a.failed = trouble(a.req.Key, answer.Attempt)
 	return fatal(answer.Attempt, a.failed)
 }
 

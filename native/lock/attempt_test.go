@@ -74,6 +74,25 @@ func TestAQuestionWhoseAnswerIsLostIsAskedAgainWhileTheWaitLasts(t *testing.T) {
 	})
 }
 
+func TestALostQuestionIsTroubleThoughAnotherCallLearnedTheTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := locktest.NewService(nil)
+		p := start(t, s, 0)
+		p.table.Fault = func(r locktest.Request) (f locktest.Fault) {
+			if r.Key == theLock {
+				f = locktest.Fault{Fate: locktest.Lost, After: 5 * time.Second}
+			}
+			return f
+		}
+		go func() {
+			time.Sleep(400 * time.Millisecond)
+			p.knowTime(t)
+		}()
+		p.fails(t, "db_unavailable", lease(time.Second), wait(900*time.Millisecond))
+		checkOps(t, s, "delete")
+	})
+}
+
 func TestAStoredPutWhoseAnswerIsLostIsRecognised(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		p := start(t, s, 0)

@@ -13,7 +13,9 @@ const endsCheck = time.Second
 // Context returns a Go context for a native call that may take long. It is
 // cancelled at the nearest end, with [context.DeadlineExceeded] as its cause,
 // and when the run is cancelled. Stop must be called when the call is over.
+// Meanwhile other runs may execute Lua in this one's place.
 func (r *Run) Context() *CallContext {
+	r.leave()
 	return &CallContext{parent: r.ctx, hands: r.hands, at: r.ends[len(r.ends)-1].nearest}
 }
 

@@ -72,7 +72,7 @@ func (r *Run) ended() bool {
 		r.pace = min(r.pace*4, stepsPerLook)
 	}
 	r.countSteps()
-	if !r.paced || now-r.yieldedAt >= handOverEvery {
+	if !r.paced || r.away || now-r.yieldedAt >= handOverEvery {
 		now = r.handOver(now)
 	}
 	r.lookedAt = now
@@ -85,12 +85,29 @@ func (r *Run) handOver(now time.Duration) time.Duration {
 	if r.guard != nil && !r.minded(now) {
 		return now
 	}
-	r.yield()
+	if r.slot != nil {
+		nearest := r.ends[len(r.ends)-1].nearest
+		r.away = !r.slot.Pass(r.ctx.Done(), nearest-now)
+	} else {
+		r.yield()
+	}
 	if r.memory.watched {
 		r.memory.from = r.guard.read().allocated
 	}
 	r.yieldedAt = r.hands.Fast()
 	return r.yieldedAt
+}
+
+// leave gives the run's slot up. It gets another one before it goes on, at the
+// look before the next instruction.
+func (r *Run) leave() {
+	if r.slot == nil {
+		return
+	}
+	r.slot.Leave()
+	r.away = true
+	r.countSteps()
+	r.stride, r.left = 0, 0
 }
 
 // check sets the kill token if something has ended by now.

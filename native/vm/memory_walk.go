@@ -3,6 +3,7 @@ package vm
 import (
 	"math/bits"
 	"reflect"
+	"runtime"
 	"slices"
 	"unsafe"
 	"weak"
@@ -13,7 +14,7 @@ import (
 // What values take, in bytes, with the allocator's rounding.
 const (
 	valueBytes     = 16 // an interface, as in arrays and on stacks
-	numberBytes    = 8  // a boxed number
+	numberBytes    = 16 // a boxed number; its block may hold others that are gone
 	stringBytes    = 16 // a boxed string without its text
 	tableBytes     = 96
 	functionBytes  = 80
@@ -211,7 +212,11 @@ func (w *walker) thread(t *lua.LState) {
 	}
 	// GetLocal counts from the base of a frame, and numbers below 1 lie under
 	// it: in the frames of the callers. At the bottom it panics.
-	defer func() { _ = recover() }()
+	defer func() {
+		if _, bottom := recover().(runtime.Error); !bottom {
+			panic("the stack of a Lua thread has no bottom")
+		}
+	}()
 	for n := t.GetTop(); ; n-- {
 		_, v := t.GetLocal(frame, n)
 		w.bytes += valueBytes

@@ -38,10 +38,25 @@ type Config struct {
 	Guard *Guard
 	// Host is what the layer above keeps for the run; see [Run.Host].
 	Host any
+	// Slot is the run's place among those that may execute Lua at a time.
+	// Default: none; all may.
+	Slot Slot
 	// Yield hands the processor on. It is called every 200 µs of the run.
-	// Default: runtime.Gosched. When set, it is called at every look at the
-	// clock, so that a test in fake time can let time pass while a script spins.
+	// Default: runtime.Gosched, or Slot's Pass. When set, it is called at every
+	// look at the clock, so that a test in fake time can let time pass while a
+	// script spins.
 	Yield func()
+}
+
+// Slot is the right of a run to execute Lua, where runs take turns. It is used
+// by the run's goroutine.
+type Slot interface {
+	// Pass lets others have the slot, if any wait for one, and waits until the
+	// run has one, again or for the first time. It gives up when done is closed
+	// or after d, and returns whether the run has a slot.
+	Pass(done <-chan struct{}, d time.Duration) bool
+	// Leave gives the slot up, if the run has one.
+	Leave()
 }
 
 // maxArrayIndex is the largest index that gopher-lua keeps in the array part
@@ -79,6 +94,8 @@ type Run struct {
 	values map[any]any // see SetValue
 	ends   []end
 
+	slot      Slot   // nil for none
+	away      bool   // without its slot
 	yield     func() // see Config.Yield
 	paced     bool   // yield only every handOverEvery
 	yieldedAt time.Duration
@@ -104,7 +121,7 @@ func NewRun(cfg Config) *Run {
 	r := &Run{hands: cfg.Hands, limits: cfg.Limits, guard: cfg.Guard, host: cfg.Host, yield: cfg.Yield}
 	r.memory.init(cfg.Limits.MemoryBytes)
 	if r.yield == nil {
-		r.yield, r.paced = runtime.Gosched, true
+		r.yield, r.paced, r.slot = runtime.Gosched, true, cfg.Slot
 	}
 	parent := cfg.Context
 	if parent == nil {
@@ -126,6 +143,7 @@ func NewRun(cfg Config) *Run {
 	if r.guard != nil {
 		r.guard.enter(r)
 	}
+	r.leave() // until the first instruction
 	return r
 }
 
@@ -161,6 +179,7 @@ func (r *Run) Close() {
 	r.left = 0
 	r.coroutines.closeAll(r)
 	r.cancel()
+	r.leave()
 	if r.guard != nil {
 		r.guard.leave(r)
 	}

@@ -25,6 +25,10 @@ import (
 // whose SQLite is ten times slower under the detector.
 var checked, fast string
 
+// raceOptions spare the second that a program with the race detector waits at
+// its end by default.
+const raceOptions = "atexit_sleep_ms=0"
+
 func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
 
 func buildAndRun(m *testing.M) int {
@@ -55,6 +59,10 @@ func buildAndRun(m *testing.M) int {
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("GORACE", raceOptions)
+			return nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"tidelock": runTidelock, "fill": fill, "bytes": writeBytes, "no-controls": noControls,
 		},
@@ -119,6 +127,7 @@ func start(t *testing.T, binary, dir string, args ...string) *process {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	p := &process{Cmd: exec.CommandContext(ctx, binary, append([]string{"run"}, args...)...), t: t}
 	p.Dir, p.Stdout = dir, &p.stdout
+	p.Env = append(os.Environ(), "GORACE="+raceOptions)
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

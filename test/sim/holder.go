@@ -36,6 +36,7 @@ func (t *thread) call() {
 
 	t.usable, t.passed = true, false
 	asked := p.hands.Read()
+	t.begun = asked.Fast
 	if w.rnd.IntN(2) == 0 {
 		r.Asked = asked
 		_ = p.Sleep(context.Background(), around(w.rnd, 5*time.Millisecond))
@@ -89,7 +90,7 @@ func (p *process) request() lock.Request {
 		Key:   w.key(rnd.IntN(w.names)),
 		Lease: w.lease(rnd),
 		Wait:  wait(rnd),
-		Turn:  rnd.IntN(3) == 0,
+		Turn:  rnd.IntN(3) == 0 || w.leases == hasty,
 	}
 	if r.Turn && rnd.IntN(3) == 0 {
 		r.Poll = between(rnd, time.Millisecond, 2*time.Second)
@@ -169,7 +170,7 @@ func (t *thread) hold(r lock.Request, got *held, run until) {
 		}
 		got.release()
 		w.recordEnd(h, w.now)
-		if took := w.now - from - (p.stalled - stalled); took > most+10*time.Millisecond {
+		if took := w.now - from - (p.stalled - stalled); took > most+stopLag {
 			w.wrong(ends, "h%d: a release took %v, at most %v are allowed", h.id, took, most)
 		}
 	}
@@ -217,7 +218,7 @@ func (h *holder) pause() bool {
 	left := h.end - p.hands.Fast()
 	var d time.Duration
 	switch n := rnd.IntN(4); {
-	case n == 0 || p.world.long:
+	case n == 0 || p.world.leases == long:
 		d = left - around(rnd, 5*time.Millisecond)
 	case n == 1:
 		d = between(rnd, 0, max(left, 1)) * 5 / 4

@@ -144,7 +144,7 @@ func (m mutexes) acquire(p *process, ctx context.Context, r lock.Request) (*held
 		mu = &mutex{}
 		m[r.Key] = mu
 	}
-	asked := p.hands.Fast()
+	asked := w.current.begun
 	for mu.busy(w) {
 		if err := p.Sleep(ctx, 100*time.Millisecond); err != nil {
 			return nil, err
@@ -152,6 +152,9 @@ func (m mutexes) acquire(p *process, ctx context.Context, r lock.Request) (*held
 		if !r.Turn && p.hands.Fast() >= asked+min(r.Wait, r.Lease) {
 			return nil, nil
 		}
+	}
+	if !r.Turn && p.hands.Fast() >= asked+r.Lease {
+		return nil, nil
 	}
 	mu.holder = p
 	if r.Turn {

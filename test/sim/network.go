@@ -14,7 +14,8 @@ type trip struct {
 	out, back time.Duration
 	fate      fate
 	again     bool // its answer is delivered twice
-	undated   bool // its answer has no date
+	broken    bool // its connection breaks before it arrives
+	undated   bool // its answer has no date, if it is turned down
 }
 
 type fate string
@@ -44,7 +45,8 @@ func (w *world) trip() trip {
 		case answered: // but slowly
 			t.back += between(rnd, 0, 3*time.Second)
 		case late:
-			t.out += between(rnd, 0, w.network.late)
+			t.out += between(rnd, 0, pick(rnd, time.Second, w.network.late))
+			t.broken = rnd.IntN(2) == 0
 		}
 	}
 	return t
@@ -59,7 +61,7 @@ var (
 
 // send sends a request, which does land when it arrives, whether its sender
 // still lives or not. It returns when the answer has come, the connection has
-// broken, or ctx is over. Only what the service answers has a date, and not always.
+// broken, or ctx is over. Only what the service answers has a date; what it turns down may have none.
 func (p *process) send(ctx context.Context, t trip, land func()) (end fate, date time.Time) {
 	w := p.world
 	if ctx.Err() != nil {
@@ -69,7 +71,7 @@ func (p *process) send(ctx context.Context, t trip, land func()) (end fate, date
 	w.current.wait(func(wake func()) {
 		answer := func(f fate) {
 			dated := w.service.date()
-			if t.undated {
+			if t.undated && f != answered {
 				dated = time.Time{}
 			}
 			deliver := func() { end, date = f, dated; wake() }
@@ -90,7 +92,10 @@ func (p *process) send(ctx context.Context, t trip, land func()) (end fate, date
 				answer(t.fate)
 			}
 		})
-		if t.fate == lost || t.fate == unreachable {
+		switch {
+		case t.broken:
+			w.after(t.back, wake)
+		case t.fate == lost, t.fate == unreachable:
 			w.after(t.out+t.back, func() { end = t.fate; wake() })
 		}
 		p.timerOf(ctx, wake)

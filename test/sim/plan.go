@@ -14,7 +14,7 @@ type plan struct {
 	network   network
 	tempers   []temper // of machines, to choose from
 	crashes   bool
-	long      bool // leases
+	leases    leases
 }
 
 // network is how requests fare.
@@ -58,14 +58,35 @@ func newPlan(rnd *rand.Rand) plan {
 			[]temper{steady, restless, stopping},
 		),
 		crashes: rnd.IntN(3) == 0,
-		long:    rnd.IntN(60) == 0,
+		leases:  drawLeases(rnd),
 	}
 }
 
-// lease draws the length of a lease: most are of seconds, some of
-// milliseconds, a few of up to an hour; in some worlds all are long.
+// leases is what leases are like.
+type leases int
+
+const (
+	mixed leases = iota // most of seconds, some of milliseconds, a few of up to an hour
+	hasty               // all shorter than many a request takes, and taken in turn
+	long                // all of up to an hour
+)
+
+func drawLeases(rnd *rand.Rand) leases {
+	switch n := rnd.IntN(60); {
+	case n == 0:
+		return long
+	case n < 10:
+		return hasty
+	}
+	return mixed
+}
+
+// lease draws the length of a lease.
 func (p plan) lease(rnd *rand.Rand) time.Duration {
-	if p.long {
+	switch p.leases {
+	case hasty:
+		return between(rnd, 20*time.Millisecond, 2*time.Second)
+	case long:
 		return between(rnd, 20*time.Minute, time.Hour)
 	}
 	switch n := rnd.IntN(100); {

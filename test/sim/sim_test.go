@@ -2,6 +2,7 @@ package sim
 
 import (
 	"flag"
+	"runtime/debug"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -10,7 +11,7 @@ import (
 
 var (
 	oneSeed = flag.Int64("seed", -1, "run this seed alone, and print what happens")
-	seeds   = flag.Uint64("seeds", 3000, "how many seeds to run")
+	seeds   = flag.Uint64("seeds", 5000, "how many seeds to run")
 	only    = flag.String("promise", "", "look at this promise alone: stops, excludes, ends, costs, tells")
 )
 
@@ -31,7 +32,7 @@ func TestSeeds(t *testing.T) {
 	}
 	var sum counts
 	begin := time.Now()
-	for seed := range *seeds {
+	for seed := range seedsNow() {
 		w := runSeed(t, seed, mutant{}, promise(*only), nil)
 		for _, text := range w.found {
 			t.Errorf("seed %d: %s", seed, text)
@@ -42,10 +43,19 @@ func TestSeeds(t *testing.T) {
 		sum.add(w.counts)
 	}
 	took := time.Since(begin)
-	t.Logf("%d seeds in %v, %.0f holders a second: %+v", *seeds, took, float64(sum.acquired)/took.Seconds(), sum)
-	if sum.acquired < int(*seeds) || sum.kept == 0 || sum.queued == 0 || sum.healed == 0 || sum.crashes == 0 {
+	t.Logf("%d seeds in %v, %.0f holders a second: %+v", seedsNow(), took, float64(sum.acquired)/took.Seconds(), sum)
+	if sum.acquired < int(seedsNow()) || sum.kept == 0 || sum.queued == 0 || sum.healed == 0 || sum.crashes == 0 {
 		t.Errorf("got %+v, want much of each", sum)
 	}
+}
+
+// seedsNow is how many seeds TestSeeds runs: under the race detector, which can
+// find little where one thing happens at a time, only a tenth.
+func seedsNow() uint64 {
+	if build, ok := debug.ReadBuildInfo(); ok && slices.Contains(build.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		return *seeds / 10
+	}
+	return *seeds
 }
 
 func TestASeedGivesTheSameRunEachTime(t *testing.T) {

@@ -16,6 +16,7 @@ type thread struct {
 	waits   int
 
 	asked   time.Duration // true time: when the call that it makes began
+	begun   time.Duration // fast hand: the same
 	turn    bool          // the call is a turn
 	lease   time.Duration // of the call
 	usable  bool          // no put of the call has been sent yet, or the last one had a usable answer

@@ -1,0 +1,111 @@
+// Package broken breaks the promises one after the other, in a copy of the
+// line that keeps each, and requires a test to notice.
+package broken
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// breaks are what would be left of a promise without the line that keeps it,
+// and the test that has to notice.
+var breaks = []struct {
+	promise  string
+	file     string // below the root of the repository
+	from, to string
+	pkg, run string
+}{
+	{"a release needs the owner", "native/db/memory/locks.go",
+		"held.Owner != owner", "false",
+		"./native/db/memory", "."},
+	{"a release needs the owner, in a file", "native/db/sqlite/locks.go",
+		"held.Owner != owner", "false",
+		"./native/db/sqlite", "IsAnEngine"},
+	{"a native call passes the gate", "native/vm/hook.go",
+		"if r.kill != nil || r.check(now.Fast) {\n\t\tr.Interrupt()\n\t}\n\treturn now", "return now",
+		"./native", "Gate"},
+	{"a release doesn't end with the script", "native/lock/release.go",
+		"ctx = context.WithoutCancel(ctx)\n", "",
+		"./native/lock", "Release"},
+	{"waiters of a process are served in order", "native/lock/queue.go",
+		"s.waiters.PushBack(w)", "s.waiters.PushFront(w)",
+		"./native/lock", "Order"},
+	{"a tenant's partitions are its own", "tenant/tenant.go",
+		`return string(id) + "/" + name`, `return "/" + name`,
+		"./runtime", "Tenants"},
+	{"the kill token names whose end it is", "native/vm/ends.go",
+		"k.Limit == Deadline && k.owner == last", "k.Limit == Deadline",
+		"./native/vm", "OuterEnd"},
+	{"a function that returns too late has ended", "native/vm/ends.go",
+		"if !r.check(now) {", "if _ = now; true {",
+		"./native/vm", "AfterItsEnd"},
+	{"a lease can't be suspended", "native/vm/coroutine.go",
+		"if len(r.ends) > co.ends {", "if false {",
+		"./native/vm", "Suspended"},
+	{"a row outlives its lease by the guard", "native/lock/attempt.go",
+		"ceilMillis(lease+lease/drift+guard)", "ceilMillis(lease)",
+		"./native/lock", "Guard|Row"},
+	{"an unknown write keeps the row", "native/lock/module.go",
+		"if o.Unsettled {", "if false {",
+		"./native/lock", "Script"},
+	{"no heap address is shown", "native/vm/thread.go",
+		"err.Object = withoutAddress(err.Object)\n", "",
+		"./native/vm", "Address"},
+}
+
+// TestBrokenPromisesAreNoticed runs the test that guards each promise on code
+// in which it is broken.
+func TestBrokenPromisesAreNoticed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a test for each promise")
+	}
+	for _, b := range breaks {
+		t.Run(b.promise, func(t *testing.T) {
+			overlay := patch(t, b.file, b.from, b.to)
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+			defer cancel()
+			args := append([]string{"test", "-vet=off", "-timeout", "60s", "-overlay", overlay, "-run", b.run}, strings.Fields(b.pkg)...)
+			cmd := exec.CommandContext(ctx, "go", args...)
+			cmd.Dir = "../.."
+			out, err := cmd.CombinedOutput()
+			text := string(out)
+			if err == nil || !strings.Contains(text, "FAIL") || strings.Contains(text, "[build failed]") {
+				t.Errorf("nobody noticed: %v\n%s", err, text)
+			}
+		})
+	}
+}
+
+// patch returns the overlay in which one passage of one file is replaced.
+func patch(t *testing.T, file, from, to string) string {
+	t.Helper()
+	real, err := filepath.Abs(filepath.Join("../..", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(real)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(text), from); n != 1 {
+		t.Fatalf("%s has %q %d times, want it once", file, from, n)
+	}
+	dir := t.TempDir()
+	patched, overlay := filepath.Join(dir, "patched.go"), filepath.Join(dir, "overlay.json")
+	list, err := json.Marshal(map[string]any{"Replace": map[string]string{real: patched}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, content := range map[string]string{patched: strings.Replace(string(text), from, to, 1), overlay: string(list)} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return overlay
+}
