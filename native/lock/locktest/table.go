@@ -140,6 +140,8 @@ const (
 	Lost
 	// Late: the request arrives after its sender has given it up.
 	Late
+	// Doubled: the request arrives twice, the second time after its answer.
+	Doubled
 	// Turned: the service turns the request down and says when to retry.
 	Turned
 	// NoTable: there is no table of that name.
@@ -153,7 +155,7 @@ const (
 type Fault struct {
 	Fate Fate
 	// After delays the answer, or the error that takes its place. A Late
-	// request arrives this long after its sender has been told.
+	// or Doubled request arrives this long after its sender has been told.
 	After time.Duration
 }
 
@@ -211,6 +213,10 @@ func (t *Table) meet(ctx context.Context, r Request, f Fault, a *lock.Answer) {
 		if a.Err = t.pass(ctx, half+f.After); a.Err == nil {
 			a.Outcome, a.Old, a.Date = outcome, old, date
 		}
+	case Doubled:
+		a.Outcome, a.Old = t.service.apply(r)
+		a.Date = t.service.date()
+		time.AfterFunc(f.After, func() { t.service.apply(r) })
 	case AnswerLost:
 		t.service.apply(r)
 		a.Outcome, a.Err = native.Unknown, t.broken(ctx, f.After)

@@ -1,0 +1,143 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/native/lock/locktest"
+)
+
+// fates is what can happen to one request. taken lets another holder get the
+// lock right before it arrives.
+var fates = []struct {
+	name  string
+	fault locktest.Fault
+	taken bool
+}{
+	{name: "ok"},
+	{name: "refused", taken: true},
+	{"throttled", locktest.Fault{Fate: locktest.Turned}, false},
+	{"500, not stored", locktest.Fault{Fate: locktest.Lost}, false},
+	{"500, stored", locktest.Fault{Fate: locktest.AnswerLost}, false},
+	{"timeout, not stored", locktest.Fault{Fate: locktest.Lost, After: time.Hour}, false},
+	{"timeout, stored", locktest.Fault{Fate: locktest.AnswerLost, After: time.Hour}, false},
+	{"late", locktest.Fault{Fate: locktest.Late, After: 700 * time.Millisecond}, false},
+	{"doubled", locktest.Fault{Fate: locktest.Doubled, After: 700 * time.Millisecond}, false},
+}
+
+// TestEveryFateOfTheFirstFourRequests tries all combinations of what can
+// happen to the first four requests of a call that asks, holds and releases.
+func TestEveryFateOfTheFirstFourRequests(t *testing.T) {
+	n := len(fates)
+	acquired := 0
+	for first := range n * n {
+		synctest.Test(t, func(t *testing.T) {
+			for rest := range n * n {
+				c := combination{t: t, fates: [4]int{first / n, first % n, rest / n, rest % n}}
+				c.play()
+				acquired += c.ran
+			}
+		})
+	}
+	if all := n * n * n * n; acquired < all/2 {
+		t.Errorf("the lock was had in %d of %d combinations, want most", acquired, all)
+	}
+}
+
+// combination is one call whose first requests meet given fates.
+type combination struct {
+	t       *testing.T
+	fates   [4]int
+	service *locktest.Service
+	sent    int
+	spent   int
+	ran     int
+}
+
+const (
+	fatesLease = 3 * time.Second
+	otherLease = 400 * time.Millisecond // of the holder that comes between
+)
+
+func (c *combination) play() {
+	c.service = locktest.NewService(nil)
+	p := start(c.t, c.service, 0)
+	p.table.Fault = c.fault
+	r := request(lease(fatesLease), wait(2*time.Second))
+	r.Spend = func() error { c.spent++; return nil }
+	ctx, cancel := context.WithTimeoutCause(c.t.Context(), 20*time.Second, errors.New("run over"))
+	defer cancel()
+
+	asked := time.Now()
+	l, err := p.locks.Acquire(ctx, r)
+	if l != nil {
+		c.hold(p, l)
+		l.Release(ctx)
+	}
+	if took := time.Since(asked); took > fatesLease+2*time.Second {
+		c.errorf("the call took %v", took)
+	}
+	if known, ok := errors.AsType[*native.Error](err); err != nil && (!ok || known.Code == "") {
+		c.errorf("got the error %v, want one with a code", err)
+	}
+	if puts := len(c.service.Requests("put")); puts != c.spent {
+		c.errorf("%d puts were sent and %d paid for", puts, c.spent)
+	}
+	c.checkQuiet()
+}
+
+// fault decides the fate of the next request.
+func (c *combination) fault(r locktest.Request) locktest.Fault {
+	if c.sent >= len(c.fates) {
+		return locktest.Fault{}
+	}
+	f := fates[c.fates[c.sent]]
+	c.sent++
+	if f.taken && r.Op == "put" && len(c.service.Rows()) == 0 {
+		now := lock.Stamp(time.Now().UnixMilli())
+		c.service.Store(lock.Row{Key: r.Key, Owner: "other", Start: now, Until: now + lock.Stamp(otherLease/time.Millisecond)})
+	}
+	return f.fault
+}
+
+// hold works for a part of the lease. As long as it does, the row is ours:
+// whoever else asks is refused.
+func (c *combination) hold(p *process, l *lock.Lease) {
+	c.ran++
+	if p.hands.Fast() >= l.End {
+		c.errorf("acquired with nothing left")
+	}
+	for range 4 {
+		rows := c.service.Rows()
+		if len(rows) != 1 || rows[0].Owner != l.Row.Owner {
+			c.errorf("held by us, and the rows are %+v", rows)
+		}
+		time.Sleep(min(100*time.Millisecond, max(l.End-p.hands.Fast(), 0)))
+	}
+}
+
+// checkQuiet requires that nothing is left once all has landed and run out.
+func (c *combination) checkQuiet() {
+	time.Sleep(fatesLease + lock.DefaultGuard + 4*time.Second)
+	now := lock.Stamp(time.Now().UnixMilli())
+	for _, row := range c.service.Rows() {
+		if row.Until > now {
+			c.errorf("the row %+v is left", row)
+		}
+	}
+}
+
+func (c *combination) errorf(format string, args ...any) {
+	c.t.Helper()
+	names := ""
+	for _, f := range c.fates {
+		names += fates[f].name + "; "
+	}
+	c.t.Errorf("%s%s", names, fmt.Sprintf(format, args...))
+}
