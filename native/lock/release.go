@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/vm"
 )
 
 const (
@@ -39,7 +40,7 @@ func (f Freeing) String() string {
 // time is over must still be able to free what it held. It ends after 2 s, or
 // when the fast hand reaches hostEnd if that isn't 0.
 func (p *protocol) release(ctx context.Context, key Key, owner string, hostEnd time.Duration) (Freeing, error) {
-	ctx = context.WithoutCancel(ctx)
+	ctx = vm.Detach(ctx)
 	end := releaseEnd(p.hands.Fast(), hostEnd)
 	last := errNoTime(key)
 	unknown := false
@@ -90,7 +91,7 @@ func (a *asking) giveUp(ctx context.Context) {
 	}
 	now := a.hands.Fast()
 	if left := releaseEnd(now, a.req.HostEnd) - now; left > 0 {
-		a.delete(context.WithoutCancel(ctx), a.req.Key, a.owner, min(attemptMax, left))
+		a.delete(vm.Detach(ctx), a.req.Key, a.owner, min(attemptMax, left))
 	}
 }
 

@@ -123,6 +123,26 @@ func TestACallContextEndsWithItsFrame(t *testing.T) {
 	})
 }
 
+func TestWhetherACallHasEndedIsReadFromTheClocks(t *testing.T) {
+	clock := newStepped()
+	m := start(t, Config{Hands: NewHands(clock), Yield: func() {}})
+	m.push(m.Hands().Fast() + time.Hour)
+	call := m.Context()
+	defer call.Stop()
+	derived, cancel := context.WithTimeout(call, time.Hour)
+	defer cancel()
+	if Ended(derived) || Ended(t.Context()) {
+		t.Error("ended before the end")
+	}
+	clock.move(2*time.Hour, 0) // stopped; no timer has noticed
+	if !Ended(derived) {
+		t.Error("not ended after the end")
+	}
+	if detached := Detach(derived); Ended(detached) || detached.Err() != nil {
+		t.Error("what is detached has ended")
+	}
+}
+
 func TestASuspensionEndsACallContextWithinASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clock := newStepped()

@@ -60,7 +60,29 @@ func (c *CallContext) Err() error {
 
 // Value finds the cancellation below, so that contexts derived from this one
 // need no goroutine.
-func (c *CallContext) Value(key any) any { return c.made().Value(key) }
+func (c *CallContext) Value(key any) any {
+	if key == (callKey{}) {
+		return c
+	}
+	return c.made().Value(key)
+}
+
+// callKey is where a derived context finds the one of its call.
+type callKey struct{}
+
+// Ended says whether the call that ctx belongs to has come to its end, by a
+// look at both clocks. A timer may be late: in a process that was stopped, all
+// are. So whoever sends something asks right before the bytes go out.
+func Ended(ctx context.Context) bool {
+	c, ok := ctx.Value(callKey{}).(*CallContext)
+	return ok && (c.hands.Fast() >= c.at || c.parent.Err() != nil)
+}
+
+// Detach returns ctx without the end of its call, for what is cleaned up after
+// that end.
+func Detach(ctx context.Context) context.Context {
+	return context.WithValue(context.WithoutCancel(ctx), callKey{}, nil)
+}
 
 // made returns the context itself, made by the first call.
 func (c *CallContext) made() context.Context {

@@ -31,7 +31,7 @@ var breaks = []struct {
 		"if r.kill != nil || r.check(now.Fast) {\n\t\tr.Interrupt()\n\t}\n\treturn now", "return now",
 		"./native", "Gate"},
 	{"a release doesn't end with the script", "native/lock/release.go",
-		"ctx = context.WithoutCancel(ctx)\n", "",
+		"ctx = vm.Detach(ctx)\n", "_ = vm.Detach\n",
 		"./native/lock", "Release"},
 	{"waiters of a process are served in order", "native/lock/queue.go",
 		"s.waiters.PushBack(w)", "s.waiters.PushFront(w)",

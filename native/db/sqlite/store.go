@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db"
+	"github.com/tidelock-lua/tidelock/native/vm"
 )
 
 const (
@@ -43,6 +44,12 @@ func (s *Store) write(ctx context.Context, do func(*change) (native.Outcome, err
 	}
 	defer conn.Close()
 	defer tx.Rollback() // nothing after a commit
+	if vm.Ended(ctx) {
+		// We were stopped on the way. From here on nobody else writes, so the
+		// lock that the caller holds can't pass on before this commit.
+		a.Err = trouble(context.DeadlineExceeded)
+		return a
+	}
 	c := &change{tx: tx, stmts: &s.stmts}
 	outcome, err := do(c)
 	if err == nil && outcome == native.Applied {
