@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"slices"
 
 	"github.com/tidelock-lua/tidelock/native"
 )
@@ -61,13 +62,14 @@ func (p *Partition) GetMany(ctx context.Context, account Account, keys []string,
 		unread = append(unread, p.row(key))
 	}
 	found := make(map[string]*Row, len(unread))
+	most := len(unread) // keys of one request
 	c := p.db.call(ctx, account, p.tenant, "get_many", "")
 	for first := true; len(unread) > 0; first = false {
 		if !first && !p.db.pause(ctx, account, pauseBase, 1) {
 			return nil, about(&native.Error{Code: CodeThrottled, Message: "the store left keys unread, and there is no time to ask again", Retryable: true}, "get_many", "")
 		}
 		var err error
-		if unread, err = p.getSome(c, unread, found, stale); err != nil {
+		if unread, err = p.getSome(c, unread, &most, found, stale); err != nil {
 			return nil, err
 		}
 	}
@@ -76,16 +78,23 @@ func (p *Partition) GetMany(ctx context.Context, account Account, keys []string,
 
 // getSome reads at least one of keys into found and returns those left unread.
 // Parts of the answer that have come are kept; a store that answers without
-// having read anything is overloaded.
-func (p *Partition) getSome(c *call, keys []Key, found map[string]*Row, stale bool) (unread []Key, err error) {
-	c.price = int64(len(keys))
-	c.attempts = 0
+// having read anything is overloaded. It asks for at most so many keys at once,
+// and for half of them if no answer comes: there may have been too much to
+// answer in the time that an attempt has.
+func (p *Partition) getSome(c *call, keys []Key, most *int, found map[string]*Row, stale bool) (unread []Key, err error) {
+	asked := keys[:min(*most, len(keys))]
+	c.attempts, c.price = 0, int64(len(asked))
 	var answer Found
 	_, err = c.do(func(ctx context.Context) native.Attempt {
-		answer = p.db.store.GetMany(ctx, keys, stale)
-		if answer.Outcome == native.Applied && len(answer.Unread) == len(keys) {
+		answer = p.db.store.GetMany(ctx, asked, stale)
+		if answer.Outcome == native.Applied && len(answer.Unread) == len(asked) {
 			answer.Outcome = native.NotApplied
 			answer.Err = &native.Error{Code: CodeThrottled, Message: "the store answered without reading any key", Retryable: true}
+		}
+		if answer.Outcome == native.NotApplied && cause(answer.Err).Code == CodeUnavailable {
+			*most = max(1, len(asked)/2)
+			asked = asked[:*most]
+			c.price = int64(*most)
 		}
 		return answer.Attempt
 	})
@@ -95,5 +104,5 @@ func (p *Partition) getSome(c *call, keys []Key, found map[string]*Row, stale bo
 			found[key.Key] = &row
 		}
 	}
-	return answer.Unread, err
+	return slices.Concat(answer.Unread, keys[len(asked):]), err
 }

@@ -238,8 +238,9 @@ func TestABatchIsReadToItsEnd(t *testing.T) {
 		faults []dbtest.Fault
 		spent  int64
 	}{
+		{"with too much to answer at once", repeat(dbtest.Down, 3), 10 + 5 + 2 + 10*1},
 		{"in parts", repeat(dbtest.Unprocessed, 4), 10 + 5 + 2 + 1},
-		{"after errors", []dbtest.Fault{dbtest.Down, dbtest.Unprocessed, dbtest.NothingRead, dbtest.Throttled}, 10 + 10 + 5 + 5 + 5},
+		{"after errors", []dbtest.Fault{dbtest.Down, dbtest.Unprocessed, dbtest.NothingRead, dbtest.Throttled}, 10 + 5 + 5 + 5 + 5 + 2},
 	} {
 		faulty(t, nil, func(b *dbtest.Bench, store *dbtest.Faulty) {
 			for _, key := range keys[1:] {

@@ -31,6 +31,7 @@ const (
 type exchange struct {
 	mu     sync.Mutex // guards what follows: hooks run on other goroutines
 	called bool       // the SDK had made and signed the request
+	cancel context.CancelFunc
 	sent   *vm.Reading
 	status int // of the service's answer, 0 if there was none
 	date   time.Time
@@ -72,7 +73,7 @@ func (c *httpClient) Do(r *http.Request) (*http.Response, error) {
 	if !ok {
 		return c.Client.Do(r)
 	}
-	r, err := replayable(r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
+	r, err := replayable(x, r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { x.send(c.hands.Read()) },
 	})))
 	if err != nil {
@@ -88,7 +89,7 @@ func (c *httpClient) Do(r *http.Request) (*http.Response, error) {
 
 // replayable lets net/http read the body a second time, without which it does
 // not send again even if it has written nothing.
-func replayable(r *http.Request) (*http.Request, error) {
+func replayable(x *exchange, r *http.Request) (*http.Request, error) {
 	if r.Body == nil {
 		return r, nil
 	}
@@ -96,9 +97,41 @@ func replayable(r *http.Request) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	r.GetBody = func() (io.ReadCloser, error) {
+		return &guardedBody{rest: bytes.NewReader(body), ctx: r.Context(), exchange: x}, nil
+	}
 	r.Body, err = r.GetBody()
 	return r, err
+}
+
+// guardedBody looks at the clocks right before its bytes go out, and holds
+// them back if the call has ended: a process that was stopped since the gate
+// must not write under a lock that is another's by now. Without all of its
+// bytes the service can't act on a request.
+type guardedBody struct {
+	rest     *bytes.Reader
+	ctx      context.Context
+	exchange *exchange
+}
+
+func (b *guardedBody) Read(p []byte) (int, error) {
+	if vm.Ended(b.ctx) {
+		b.exchange.heldBack()
+		return 0, context.DeadlineExceeded
+	}
+	return b.rest.Read(p)
+}
+
+// Close does nothing.
+func (b *guardedBody) Close() error { return nil }
+
+// heldBack notes that the request was not sent whole, and keeps net/http from
+// trying once more.
+func (x *exchange) heldBack() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.sent = nil
+	x.cancel()
 }
 
 func (x *exchange) call() {
@@ -131,9 +164,11 @@ func (x *exchange) answer(r *http.Response) {
 
 // attempt makes one attempt: do asks the SDK once. The error is that of do.
 func (s *Store) attempt(ctx context.Context, do func(context.Context) error) (a native.Attempt, err error) {
-	x := &exchange{}
+	within, cancel := context.WithCancel(ctx)
+	defer cancel()
+	x := &exchange{cancel: cancel}
 	a.Sent = s.hands.Read()
-	err = do(context.WithValue(ctx, exchangeKey{}, x))
+	err = do(context.WithValue(within, exchangeKey{}, x))
 	a.Received = s.hands.Read()
 	x.mu.Lock()
 	defer x.mu.Unlock()

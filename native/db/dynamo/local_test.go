@@ -66,7 +66,7 @@ func systemHands() *vm.Hands { return vm.NewHands(vm.SystemClock()) }
 func TestAgainstDynamoDBLocal(t *testing.T) {
 	l := &local{endpoint: dynamolocal.Start(t)}
 	t.Run("DynamoDB is an engine", func(t *testing.T) {
-		dbtest.Run(t, func(t *testing.T, hands *vm.Hands) dbtest.Engine { return l.create(t, hands) })
+		dbtest.Run(t, func(t *testing.T, hands *vm.Hands) dbtest.Engine { return patient{l.create(t, hands)} })
 	})
 	t.Run("DynamoDB keeps locks", func(t *testing.T) {
 		locktest.Contract(t, func(t *testing.T) lock.Table { return l.create(t, systemHands()) })
@@ -76,7 +76,7 @@ func TestAgainstDynamoDBLocal(t *testing.T) {
 		// nothing that has expired here while it is still looked at.
 		clock := dbtest.NewStoppedClock(time.Now().Add(time.Hour))
 		hands := vm.NewHands(clock)
-		dbtest.Compare(t, clock, l.create(t, hands), memory.New(hands))
+		dbtest.Compare(t, clock, patient{l.create(t, hands)}, memory.New(hands))
 	})
 	t.Run("tables", func(t *testing.T) { testTables(t, l) })
 }

@@ -1,0 +1,80 @@
+package dynamo
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/db"
+	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/native/vm"
+)
+
+// suspended is a clock whose monotonic side stands still while the wall clock
+// is moved: timers know nothing of the time that passes.
+type suspended struct {
+	vm.Clock
+	ahead atomic.Int64
+}
+
+func (c *suspended) Now() vm.Instant {
+	now := c.Clock.Now()
+	now.Wall = now.Wall.Add(time.Duration(c.ahead.Load()))
+	return now
+}
+
+// TestAProcessThatWasStoppedWritesNothingAfterItsEnd stops the machine between
+// the gate and the bytes: while a connection is made.
+func TestAProcessThatWasStoppedWritesNothingAfterItsEnd(t *testing.T) {
+	for name, value := range map[string]string{"a small write": "x", "a large write": strings.Repeat("x", 100_000)} {
+		t.Run(name, func(t *testing.T) {
+			var requests atomic.Int32
+			service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if _, err := io.Copy(io.Discard, r.Body); err == nil {
+					requests.Add(1)
+				}
+			}))
+			t.Cleanup(service.Close)
+			clock := &suspended{Clock: vm.SystemClock()}
+			hands := vm.NewHands(clock)
+			store, err := Open(t.Context(), hands, Options{
+				Table: "test", Region: "eu-west-1", Endpoint: service.URL,
+				Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { store.Close() })
+			store.http.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+				conn, err := new(net.Dialer).DialContext(ctx, network, address)
+				clock.ahead.Store(int64(time.Hour))
+				return conn, err
+			}
+			run := vm.NewRun(vm.Config{Hands: hands, Limits: vm.Limits{Timeout: time.Minute}})
+			t.Cleanup(run.Close)
+			ctx := run.Context()
+			t.Cleanup(ctx.Stop)
+
+			put := db.Write{Verb: db.Put, Key: db.Key{Partition: "acme/users", Key: "key"}, Value: value, Rev: "rev"}
+			a := store.Write(ctx, put, 1)
+			if a.Outcome != native.NotApplied || a.Err == nil {
+				t.Errorf("got outcome %d and %v, want not applied", a.Outcome, a.Err)
+			}
+			if n := requests.Load(); n != 0 {
+				t.Errorf("the service saw %d whole requests, want none", n)
+			}
+			if d := store.DeleteLock(vm.Detach(ctx), lock.Key{Tenant: "acme", Name: "l"}, "owner"); requests.Load() != 1 {
+				t.Errorf("a release after the end was held back: %v", d.Err)
+			}
+		})
+	}
+}
