@@ -22,6 +22,10 @@ test-long: prerequisites ## The same comparisons and fuzz targets, for much long
 prerequisites: ## Install what the tests need besides Go (root on Debian), or say what to install
 	@sh test/prerequisites.sh
 
+.PHONY: sim
+sim: ## Repeat one simulated world of the locks: make sim SEED=42
+	go test -count=1 -v ./test/sim -run 'TestSeeds$$' -seed $(SEED)
+
 .PHONY: build
 build: ## Build bin/tidelock with the profile
 	go build -pgo=$(PROFILE) -trimpath -o $(BIN)/tidelock ./cmd/tidelock

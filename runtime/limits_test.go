@@ -27,7 +27,7 @@ func TestALimitThatIsExceededEndsTheRunAndIsNamedWithItsValue(t *testing.T) {
 		{"timeout", tenant.Limits{Timeout: 1500 * time.Millisecond}, ``, runtime.Timeout, "timeout of 1.5s"},
 		{"timeout in a sleep", tenant.Limits{Timeout: time.Second}, `native.sleep(60000)`, runtime.Timeout, "timeout of 1s"},
 		{"timeout by default", tenant.Limits{}, `native.sleep(1e6)`, runtime.Timeout, "timeout of 30s"},
-		{"timeout under a lease", tenant.Limits{Timeout: time.Second}, `native.lock.with("l", act)`, runtime.Timeout, "timeout of 1s"},
+		{"timeout under a lease", tenant.Limits{Timeout: 100 * time.Millisecond}, `native.lock.with("l", act)`, runtime.Timeout, "timeout of 100ms"},
 		{"instructions", tenant.Limits{Instructions: 12345}, ``, runtime.LimitExceeded, "instructions of 12345"},
 		{"instructions in the library", tenant.Limits{Instructions: 12345}, `("a"):rep(1e5):gsub("a", "b")`, runtime.LimitExceeded, "instructions of 12345"},
 		{"coroutines", tenant.Limits{Coroutines: 7}, `

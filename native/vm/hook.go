@@ -67,7 +67,7 @@ func (r *Run) look() <-chan struct{} {
 func (r *Run) ended() bool {
 	now := r.hands.Fast()
 	if now-r.lookedAt > slowLook {
-		r.pace = max(r.pace/4, 4)
+		r.pace = max(r.pace/16, 1)
 	} else {
 		r.pace = min(r.pace*4, stepsPerLook)
 	}

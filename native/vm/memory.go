@@ -37,7 +37,8 @@ type Guard struct {
 	read  func() heap
 
 	sampledAt atomic.Int64 // on the fast hand
-	occupied  atomic.Int64 // bytes at sampledAt
+	occupied  atomic.Int64 // as in heap, at sampledAt
+	allocated atomic.Int64
 
 	mu       sync.Mutex // guards what follows
 	runs     map[*Run]struct{}
@@ -70,6 +71,7 @@ func readHeap() heap {
 }
 
 func (g *Guard) enter(r *Run) {
+	r.memory.from = g.allocated.Load()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.runs[r] = struct{}{}
@@ -84,20 +86,32 @@ func (g *Guard) leave(r *Run) {
 // above says whether the heap was larger than size bytes a moment ago.
 func (g *Guard) above(size int64, now time.Duration) bool {
 	if last := g.sampledAt.Load(); int64(now)-last >= int64(sampleEvery) && g.sampledAt.CompareAndSwap(last, int64(now)) {
-		g.occupied.Store(g.read().occupied)
+		h := g.read()
+		g.occupied.Store(h.occupied)
+		g.allocated.Store(h.allocated)
 	}
 	return g.occupied.Load() > size
 }
 
-// largest says whether no run that is running now is larger than r.
-func (g *Guard) largest(r *Run, now time.Duration) bool {
+// largest says whether no run that is running now is larger than r, and r is
+// worth ending. Where runs hold most of the heap in ways that no walk finds,
+// the one that has allocated most is the largest.
+func (g *Guard) largest(r *Run, h heap, now time.Duration) bool {
+	known := int64(0)
+	for other := range g.runs {
+		known += other.memory.size.Load()
+	}
+	size := func(r *Run) int64 { return r.memory.size.Load() }
+	if known < h.live/2 {
+		size = func(r *Run) int64 { return r.memory.total.Load() }
+	}
 	for other := range g.runs {
 		running := now-time.Duration(other.memory.seen.Load()) < waitingAfter
-		if other != r && running && other.memory.size.Load() > r.memory.size.Load() {
+		if other != r && running && size(other) > size(r) {
 			return false
 		}
 	}
-	return true
+	return size(r) >= victimMin
 }
 
 // chooses says whether r is the run to be ended for the sake of the process.
@@ -105,16 +119,15 @@ func (g *Guard) largest(r *Run, now time.Duration) bool {
 func (g *Guard) chooses(r *Run, h heap, now time.Duration) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return h.collected >= g.quietFor && g.largest(r, now)
+	return h.collected >= g.quietFor && g.largest(r, h, now)
 }
 
-// condemns makes r the one, if it still is after it has been measured. The
-// collection that runs now may have seen its memory already; the one after it
-// hasn't.
+// condemns is asked once more after r has been measured. The collection that
+// is at work may have seen r's memory already; the one after it won't.
 func (g *Guard) condemns(r *Run, h heap, now time.Duration) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if h.collected < g.quietFor || !g.largest(r, now) || r.memory.measured < victimMin {
+	if h.collected < g.quietFor || !g.largest(r, h, now) {
 		return false
 	}
 	g.quietFor = h.collected + 2
@@ -133,8 +146,10 @@ type memory struct {
 	walkedAt int64 // steps of the run at the last walk
 	visited  int64 // objects that it visited
 
-	size atomic.Int64 // measured + grown, for the other runs
-	seen atomic.Int64 // when the run last looked, on the fast hand
+	// For the other runs:
+	size  atomic.Int64 // measured and grown
+	total atomic.Int64 // allocated since the run began, at most
+	seen  atomic.Int64 // when it last looked, on the fast hand
 }
 
 func (m *memory) init(limit int64) {
@@ -147,8 +162,10 @@ func (m *memory) init(limit int64) {
 // settle books what was allocated while the run had the processor. Other
 // processors' share is in it: it is an upper bound.
 func (m *memory) settle(h heap, now time.Duration) {
-	m.grown += h.allocated - m.from
+	made := h.allocated - m.from
 	m.from = h.allocated
+	m.grown += made
+	m.total.Add(made)
 	m.charged = 0
 	m.publish(now)
 }

@@ -20,7 +20,7 @@ const (
 	functionBytes  = 80
 	upvalueBytes   = 48
 	userdataBytes  = 64
-	threadBytes    = 4 << 10 // with its first registers and frames
+	threadBytes    = 2 << 10 // with its first frames
 	goroutineBytes = 8 << 10
 	protoBytes     = 512
 	// A number below it is shared by the whole process.
@@ -205,7 +205,7 @@ func (w *walker) thread(t *lua.LState) {
 	if !w.first(unsafe.Pointer(t)) {
 		return
 	}
-	w.bytes += threadBytes
+	w.bytes += threadBytes + stackSize(t)
 	frame, ok := t.GetStack(0)
 	if !ok {
 		return
@@ -219,7 +219,6 @@ func (w *walker) thread(t *lua.LState) {
 	}()
 	for n := t.GetTop(); ; n-- {
 		_, v := t.GetLocal(frame, n)
-		w.bytes += valueBytes
 		if v != nil {
 			w.value(v)
 		}
@@ -240,31 +239,38 @@ func (r *Run) liveThreads() []*lua.LState {
 	return live
 }
 
-// tableFields are the fields of gopher-lua's table whose lengths are read: a
-// key that was deleted stays in keys for ever and no method tells of it.
-var tableFields = fieldsOf(reflect.TypeFor[lua.LTable](), "array", "strdict", "dict", "keys")
+// The lengths of some fields of gopher-lua's are read that no method tells of:
+// a table keeps keys that were deleted for ever, and a stack never shrinks.
+var (
+	tableArray   = fieldOf[lua.LTable]("array")
+	tableStrings = fieldOf[lua.LTable]("strdict")
+	tableOthers  = fieldOf[lua.LTable]("dict")
+	tableKeys    = fieldOf[lua.LTable]("keys")
+	threadStack  = fieldOf[lua.LState]("reg")
+)
 
-func fieldsOf(t reflect.Type, names ...string) (indexes [4]int) {
-	for i, name := range names {
-		f, ok := t.FieldByName(name)
-		if !ok {
-			panic("gopher-lua's table has no field " + name)
-		}
-		indexes[i] = f.Index[0]
+func fieldOf[T any](name string) []int {
+	f, ok := reflect.TypeFor[T]().FieldByName(name)
+	if !ok {
+		panic("gopher-lua has no field " + name)
 	}
-	return indexes
+	return f.Index
+}
+
+// stackSize is what the registers of a thread take.
+func stackSize(t *lua.LState) int64 {
+	registry := reflect.ValueOf(t).Elem().FieldByIndex(threadStack).Elem()
+	return int64(registry.FieldByName("array").Cap()) * valueBytes
 }
 
 // tableSize is what a table takes without what it holds.
 func tableSize(t *lua.LTable) int64 {
 	v := reflect.ValueOf(t).Elem()
-	array, strings, others, keys := v.Field(tableFields[0]), v.Field(tableFields[1]), v.Field(tableFields[2]), v.Field(tableFields[3])
-	size := tableBytes + int64(array.Cap())*valueBytes
-	size += mapBytes(max(strings.Len(), keys.Len()-others.Len()), 32) + mapBytes(others.Len(), 32)
-	if n := keys.Cap(); n > 0 {
-		size += int64(n)*valueBytes + mapBytes(keys.Len(), 24) + int64(keys.Len())*stringBytes
-	}
-	return size
+	keys, others := v.FieldByIndex(tableKeys), v.FieldByIndex(tableOthers).Len()
+	strings := max(v.FieldByIndex(tableStrings).Len(), keys.Len()-others)
+	slots := v.FieldByIndex(tableArray).Cap() + keys.Cap()
+	return tableBytes + int64(slots)*valueBytes + int64(keys.Len())*stringBytes +
+		mapBytes(keys.Len(), 24) + mapBytes(strings, 32) + mapBytes(others, 32)
 }
 
 // mapBytes is what a Go map of n entries takes: groups of 8 slots, at most 7/8

@@ -218,7 +218,7 @@ func baseUnpack(c call) int {
 // collectGarbageOptions holds what each option answers.
 var collectGarbageOptions = map[string]lua.LValue{
 	"collect":    lua.LNumber(0),
-	"count":      lua.LNumber(0),
+	"count":      nil, // asks the run
 	"restart":    lua.LNumber(0),
 	"setpause":   lua.LNumber(200),
 	"setstepmul": lua.LNumber(200),
@@ -227,12 +227,16 @@ var collectGarbageOptions = map[string]lua.LValue{
 }
 
 // baseCollectGarbage collects nothing: the host's collector works for all runs
-// of the process, and no run may hold it up.
+// of the process, and no run may hold it up. The count is an estimate of what
+// the run holds, which lags behind.
 func baseCollectGarbage(c call) int {
 	option := c.textOr(1, "collect")
 	answer, ok := collectGarbageOptions[option]
 	if !ok {
 		c.bad(1, "invalid option '%.20s'", option)
+	}
+	if answer == nil {
+		return c.giveNumber(float64(c.run().Memory()) / 1024)
 	}
 	return c.give(answer)
 }

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -49,6 +50,19 @@ func buildAndRun(m *testing.M) int {
 	return m.Run()
 }
 
+// lookAtSources walks over what the programs are made from while a test runs,
+// for go test to see that a cached success depends on it.
+var lookAtSources = sync.OnceValue(func() error {
+	for _, dir := range []string{"cmd", "native", "runtime", "tenant"} {
+		err := filepath.WalkDir(filepath.Join("../..", dir), func(_ string, _ os.DirEntry, err error) error { return err })
+		if err != nil {
+			return err
+		}
+	}
+	_, err := os.Stat("../../go.mod")
+	return err
+})
+
 // TestScripts runs testdata/*.txtar. Besides testscript's own commands they
 // have
 //
@@ -57,6 +71,9 @@ func buildAndRun(m *testing.M) int {
 //	bytes FILE TEXT         writes a text with Go's escapes to FILE
 //	no-controls             the last command printed no control characters
 func TestScripts(t *testing.T) {
+	if err := lookAtSources(); err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Setup: func(env *testscript.Env) error {
@@ -124,6 +141,9 @@ type process struct {
 // killed.
 func start(t *testing.T, binary, dir string, args ...string) *process {
 	t.Helper()
+	if err := lookAtSources(); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	p := &process{Cmd: exec.CommandContext(ctx, binary, append([]string{"run"}, args...)...), t: t}
 	p.Dir, p.Stdout = dir, &p.stdout

@@ -7,13 +7,15 @@ import (
 	"github.com/tidelock-lua/tidelock/native/lock"
 )
 
-// stopLag is how long after the end of a lease a request may pass its gate.
-const stopLag = 45 * time.Millisecond
+const (
+	// stopLag is how long after the end of a lease a holder may still do
+	// something, at most.
+	stopLag = 45 * time.Millisecond
 
-// wayMax is how much less than the guard a write takes from its gate to the
-// table, stop lag included. It pays for what the fast hand may be behind (see
-// handsApart of vm: 10 ms for each thing that befalls the machine).
-const wayMax = 60 * time.Millisecond
+	// handsBehind is by how much the fast hand of a machine may have fallen
+	// behind: 10 ms for each thing that befalls it (see handsApart of vm).
+	handsBehind = 60 * time.Millisecond
+)
 
 // held is a lock that somebody holds.
 type held struct {
@@ -46,24 +48,31 @@ func (t *thread) call() {
 	if got != nil {
 		t.hold(r, got, run)
 	} else {
-		w.note(err)
-		if err == nil && !t.usable {
-			w.wrong(tells, "p%d: not acquired, but the last put had no usable answer", p.id)
-		}
 		w.logf("p%d not acquired: %v", p.id, err)
+		t.checkRefusal(err)
 	}
 	p.passOn()
-	if got != nil && !r.Turn && got.end-asked.Fast > r.Lease+10*time.Millisecond {
-		w.wrong(stops, "p%d: the lease ends %v after asking", p.id, got.end-asked.Fast)
-	}
 
 	most := length
 	if !r.Turn {
 		most = min(most, r.Lease)
 	}
 	most += 2 * time.Second
-	if took := w.now - t.asked - (p.stalled - stalled); took > most+most/1000+stopLag {
+	if took := w.now - t.asked - (p.stalled - stalled); took > most+most/1000+stopLag+handsBehind {
 		w.wrong(ends, "p%d: a call took %v, at most %v are allowed", p.id, took, most)
+	}
+}
+
+// checkRefusal checks a call that hasn't got the lock.
+func (t *thread) checkRefusal(err error) {
+	w := t.process.world
+	switch {
+	case err != nil:
+		w.counts.failed++
+	case t.usable:
+		w.counts.refused++
+	default:
+		w.wrong(tells, "p%d: not acquired, but the last put had no usable answer", t.process.id)
 	}
 }
 
@@ -73,14 +82,6 @@ func (w *world) runFor(r lock.Request) time.Duration {
 		return between(w.rnd, time.Second, 90*time.Second)
 	}
 	return r.Lease + between(w.rnd, 0, time.Minute)
-}
-
-func (w *world) note(err error) {
-	if err != nil {
-		w.counts.failed++
-	} else {
-		w.counts.refused++
-	}
 }
 
 // request draws what a call asks for.
@@ -94,6 +95,9 @@ func (p *process) request() lock.Request {
 	}
 	if r.Turn && rnd.IntN(3) == 0 {
 		r.Poll = between(rnd, time.Millisecond, 2*time.Second)
+	}
+	if w.leases == hasty {
+		r.Poll = between(rnd, time.Millisecond, 100*time.Millisecond)
 	}
 	budget := 1000
 	if rnd.IntN(20) == 0 {
@@ -128,9 +132,8 @@ func (w *world) acquire(p *process, ctx context.Context, r lock.Request) (*held,
 type holder struct {
 	id      int
 	key     lock.Key
-	thread  *thread
 	process *process
-	end     time.Duration // fast hand: of the lease or the run, whichever is first
+	end     time.Duration // fast hand: of the lease or the run, whichever is first, and a stop lag
 	free    func()        // release, for a broken holder
 	acted   time.Duration // true time: when it did something for the last time
 	closed  bool
@@ -142,11 +145,11 @@ func (t *thread) hold(r lock.Request, got *held, run until) {
 	w.holders++
 	w.counts.acquired++
 	fast := p.hands.Fast()
-	h := &holder{id: w.holders, key: r.Key, thread: t, process: p, acted: w.now, free: got.release}
-	h.end = min(got.end, fast+run.end-p.machine.monotonic())
+	h := &holder{id: w.holders, key: r.Key, process: p, acted: w.now, free: got.release}
+	h.end = min(got.end, fast+run.end-p.machine.monotonic()) + between(w.rnd, 0, stopLag)
 	w.logf("p%d h%d holds %s, %v left", p.id, h.id, r.Key.Name, got.end-fast)
-	if fast >= got.end {
-		w.wrong(stops, "h%d holds with nothing left", h.id)
+	if left := got.end - fast; left <= 0 || left > r.Lease || !r.Turn && got.end > t.begun+r.Lease {
+		w.wrong(stops, "h%d: a lease of %v has %v left", h.id, r.Lease, left)
 	}
 	w.holder[r.Key] = h
 	w.recordAcquire(h, t.asked)
@@ -154,27 +157,31 @@ func (t *thread) hold(r lock.Request, got *held, run until) {
 	if w.crashes && w.rnd.IntN(10) == 0 {
 		w.after(around(w.rnd, 200*time.Millisecond), p.crash)
 	}
-
 	unsettled := h.work()
-	from := w.now
+	h.giveUp(r, got, unsettled)
+	t.holder = nil
+}
+
+// giveUp gives up the lock as native.lock does.
+func (h *holder) giveUp(r lock.Request, got *held, unsettled bool) {
+	p, w := h.process, h.process.world
 	if unsettled && !w.broken.forgets {
 		w.logf("p%d h%d keeps %s", p.id, h.id, h.key.Name)
 		w.counts.kept++
 		got.keep()
 		w.recordEnd(h, forever)
-	} else {
-		w.logf("p%d h%d releases %s", p.id, h.id, h.key.Name)
-		stalled, most := p.stalled, 2*time.Second
-		if r.HostEnd > 0 {
-			most = min(most, max(r.HostEnd-p.hands.Fast(), 0))
-		}
-		got.release()
-		w.recordEnd(h, w.now)
-		if took := w.now - from - (p.stalled - stalled); took > most+stopLag {
-			w.wrong(ends, "h%d: a release took %v, at most %v are allowed", h.id, took, most)
-		}
+		return
 	}
-	t.holder = nil
+	w.logf("p%d h%d releases %s", p.id, h.id, h.key.Name)
+	from, stalled, most := w.now, p.stalled, 2*time.Second
+	if r.HostEnd > 0 {
+		most = min(most, max(r.HostEnd-p.hands.Fast(), 0))
+	}
+	got.release()
+	w.recordEnd(h, w.now)
+	if took := w.now - from - (p.stalled - stalled); took > most+stopLag+handsBehind {
+		w.wrong(ends, "h%d: a release took %v, at most %v are allowed", h.id, took, most)
+	}
 }
 
 // work reads the counter, works, and writes it, some times or until it is
@@ -197,8 +204,8 @@ func (h *holder) work() (unsettled bool) {
 	return false
 }
 
-// act is called whenever the holder is about to do something. It is false when
-// the lease is over: then it has been stopped.
+// act is called whenever the holder is about to do something. It is false once
+// the holder has been stopped.
 func (h *holder) act() bool {
 	w := h.process.world
 	if h.process.hands.Fast() >= h.end {
@@ -218,7 +225,7 @@ func (h *holder) pause() bool {
 	left := h.end - p.hands.Fast()
 	var d time.Duration
 	switch n := rnd.IntN(4); {
-	case n == 0 || p.world.leases == long:
+	case n == 0 || p.world.leases != mixed:
 		d = left - around(rnd, 5*time.Millisecond)
 	case n == 1:
 		d = between(rnd, 0, max(left, 1)) * 5 / 4
@@ -263,7 +270,7 @@ func (h *holder) put(n int) (sent, ok bool) {
 		return false, false
 	}
 	t := w.trip()
-	most := w.guard - wayMax
+	most := w.guard - stopLag - handsBehind
 	if w.rnd.IntN(3) == 0 {
 		t.out = between(w.rnd, most/4, most)
 	}

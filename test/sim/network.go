@@ -61,7 +61,8 @@ var (
 
 // send sends a request, which does land when it arrives, whether its sender
 // still lives or not. It returns when the answer has come, the connection has
-// broken, or ctx is over. Only what the service answers has a date; what it turns down may have none.
+// broken, or ctx is over. Only what the service answers has a date; what it
+// turns down may have none.
 func (p *process) send(ctx context.Context, t trip, land func()) (end fate, date time.Time) {
 	w := p.world
 	if ctx.Err() != nil {

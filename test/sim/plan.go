@@ -25,8 +25,6 @@ type network struct {
 	late    time.Duration // the most by which a request that is late is late
 }
 
-func (n network) good() bool { return n.faults == 0 }
-
 // temper is how a machine's clocks behave.
 type temper int
 
@@ -39,7 +37,7 @@ const (
 func (t temper) String() string { return [...]string{"steady", "restless", "stopping"}[t] }
 
 func newPlan(rnd *rand.Rand) plan {
-	return plan{
+	p := plan{
 		processes: 2 + rnd.IntN(7),
 		names:     1 + rnd.IntN(3),
 		calls:     3 + rnd.IntN(6),
@@ -60,6 +58,11 @@ func newPlan(rnd *rand.Rand) plan {
 		crashes: rnd.IntN(3) == 0,
 		leases:  drawLeases(rnd),
 	}
+	if p.leases == hasty {
+		p.names = 1
+		p.network = network{"nearby", between(rnd, time.Millisecond, 20*time.Millisecond), 0.4, 2 * time.Second}
+	}
+	return p
 }
 
 // leases is what leases are like.
@@ -67,7 +70,7 @@ type leases int
 
 const (
 	mixed leases = iota // most of seconds, some of milliseconds, a few of up to an hour
-	hasty               // all shorter than many a request takes, and taken in turn
+	hasty               // all shorter than many a request takes, taken in turn by callers who ask often
 	long                // all of up to an hour
 )
 
@@ -75,7 +78,7 @@ func drawLeases(rnd *rand.Rand) leases {
 	switch n := rnd.IntN(60); {
 	case n == 0:
 		return long
-	case n < 10:
+	case n < 15:
 		return hasty
 	}
 	return mixed
@@ -85,7 +88,7 @@ func drawLeases(rnd *rand.Rand) leases {
 func (p plan) lease(rnd *rand.Rand) time.Duration {
 	switch p.leases {
 	case hasty:
-		return between(rnd, 20*time.Millisecond, 2*time.Second)
+		return between(rnd, 20*time.Millisecond, time.Second)
 	case long:
 		return between(rnd, 20*time.Minute, time.Hour)
 	}

@@ -11,7 +11,8 @@ import (
 
 var (
 	oneSeed = flag.Int64("seed", -1, "run this seed alone, and print what happens")
-	seeds   = flag.Uint64("seeds", 5000, "how many seeds to run")
+	seeds   = flag.Uint64("seeds", 4000, "how many seeds to run")
+	first   = flag.Uint64("first", 0, "the first of them")
 	only    = flag.String("promise", "", "look at this promise alone: stops, excludes, ends, costs, tells")
 )
 
@@ -32,7 +33,8 @@ func TestSeeds(t *testing.T) {
 	}
 	var sum counts
 	begin := time.Now()
-	for seed := range seedsNow() {
+	for n := range seedsNow() {
+		seed := *first + n
 		w := runSeed(t, seed, mutant{}, promise(*only), nil)
 		for _, text := range w.found {
 			t.Errorf("seed %d: %s", seed, text)
@@ -59,7 +61,7 @@ func seedsNow() uint64 {
 }
 
 func TestASeedGivesTheSameRunEachTime(t *testing.T) {
-	for seed := range uint64(100) {
+	for seed := range uint64(50) {
 		var first, second []string
 		runSeed(t, seed, mutant{}, "", func(line string) { first = append(first, line) })
 		runSeed(t, seed, mutant{}, "", func(line string) { second = append(second, line) })

@@ -12,7 +12,7 @@ import (
 )
 
 // eventsMax ends a world that would never end by itself.
-const eventsMax = 300_000
+const eventsMax = 2_000_000
 
 // world is one simulated history.
 type world struct {

@@ -1,10 +1,13 @@
 package dynamo_test
 
 import (
+	"io"
+	"net/http"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/db/dbtest"
 	"github.com/tidelock-lua/tidelock/native/lock"
@@ -60,5 +63,20 @@ func TestAnUncontendedLockCostsTwoRequests(t *testing.T) {
 				t.Errorf("requests are %v, want %v", got, test.want)
 			}
 		})
+	}
+}
+
+func TestAGrantWithoutADateIsNotBelieved(t *testing.T) {
+	f := newFake(t)
+	f.answerTo = func(int, request) answer {
+		return answer{do: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header()["Date"] = nil // or the server adds one
+			_, _ = io.WriteString(w, "{}")
+		}}
+	}
+	s := open(t, systemHands(), f.options())
+	row := lock.Row{Key: lock.Key{Tenant: "acme", Name: "job"}, Owner: "me"}
+	if a := s.PutLock(t.Context(), row, 1); a.Outcome != native.Unknown || a.Err == nil {
+		t.Errorf("got outcome %d and %v, want unknown", a.Outcome, a.Err)
 	}
 }

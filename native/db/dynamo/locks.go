@@ -38,8 +38,13 @@ func (s *Store) PutLock(ctx context.Context, row lock.Row, now lock.Stamp) (answ
 		})
 		return err
 	})
-	if answer.Outcome == native.Refused {
+	switch {
+	case answer.Outcome == native.Refused:
 		answer.Old = lockInTheWay(row.Key, err)
+	case answer.Outcome == native.Applied && answer.Date.IsZero():
+		// Only a date can show that the process has slept through its lease
+		// with both clocks standing still: a grant without one isn't believed.
+		answer.Outcome, answer.Err = native.Unknown, unavailable(true, nil, "the table's answer has no date")
 	}
 	return answer
 }

@@ -1,0 +1,154 @@
+//go:build linux
+
+package runtime_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/core"
+	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/tenant"
+)
+
+// bombs take all the memory that they get. The looks between two heavy
+// instructions are made by pause.
+var bombs = map[string]string{
+	"an array":                    `for i = 1, 1e9 do t[i] = i + 0.5 end`,
+	"arrays filled to an index":   `for i = 1, 1e9 do t[i] = {} t[i][1048575] = 1 pause() end`,
+	"string keys":                 `for i = 1, 1e9 do t["k" .. i] = true end`,
+	"deleted string keys":         `for i = 1, 1e9 do t["k" .. i] = true t["k" .. i] = nil end`,
+	"other keys":                  `for i = 1, 1e9 do t[i + 0.5] = true end`,
+	"closures":                    `for i = 1, 1e9 do t[i] = function() return i end end`,
+	"a string doubled":            `local s = "x" while true do s = s .. s pause() end`,
+	"a string seven times itself": `local s = "x" while true do s = s .. s .. s .. s .. s .. s .. s pause() end`,
+	"a chain of strings":          `local s = "x" while true do s = s .. s .. s .. s .. s .. s .. s .. s end`,
+	"strings of one megabyte":     `local s = ("x"):rep(1e6) for i = 1, 1e9 do t[i] = s .. i end`,
+	"strings of the library":      `for i = 1, 1e9 do t[i] = ("x"):rep(1e6) end`,
+	"pieces of strings":           `for i = 1, 1e9 do t[i] = ("x"):rep(1e6):sub(1, 10) end`,
+	"gmatch's subjects":           `for i = 1, 1e9 do t[i] = ("x"):rep(1e6):gmatch(".") end`,
+	"coroutines":                  `for i = 1, 1e9 do local co = coroutine.create(function() coroutine.yield() end) coroutine.resume(co) t[i] = co end`,
+	"coroutines with a stack":     `local function deep(n) local t = {} if n == 0 then coroutine.yield() return t end return (deep(n - 1)) end for i = 1, 1e9 do local co = coroutine.wrap(function() deep(500) end) co() t[i] = co end`,
+	"coroutines not yet begun":    `for i = 1, 1e9 do local s = ("x"):rep(1e6) t[i] = coroutine.wrap(function() return s end) end`,
+	"nested tables":               `while true do t[1] = {} t = t[1] end`,
+	"chunks":                      `for i = 1, 1e9 do t[i] = loadstring("local x = " .. i .. " return function() return x end") end`,
+}
+
+// bombEnv names the bomb that a child process runs.
+const bombEnv = "TIDELOCK_TEST_BOMB"
+
+// outcome is how a bomb ended, and the run of another tenant beside it.
+type outcome struct {
+	Type, Message, Neighbour string
+	Took                     time.Duration
+}
+
+func TestABombEndsByItselfAndHarmsNobody(t *testing.T) {
+	if script := os.Getenv(bombEnv); script != "" {
+		_ = json.NewEncoder(os.Stdout).Encode(explode(t, script))
+		return
+	}
+	scripts := map[string]string{}
+	for name, body := range bombs {
+		scripts[name] = "t = {} local t = t local function pause() for i = 1, 300 do end end " + body
+	}
+	files, err := filepath.Glob("testdata/memory/*.lua")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scripts[filepath.Base(file)] = "local function arm() end " + string(text)
+	}
+	for name, script := range scripts {
+		t.Run(name, func(t *testing.T) {
+			got, resident := inChild(t, script)
+			t.Logf("%s after %v, at most %d MiB: %s", got.Type, got.Took.Round(time.Millisecond), resident>>20, got.Message)
+			switch runtime.ErrorType(got.Type) {
+			case "", runtime.LimitExceeded, runtime.Timeout, runtime.RuntimeError:
+				if _, bomb := bombs[name]; bomb && got.Type != string(runtime.LimitExceeded) && got.Type != string(runtime.Timeout) {
+					t.Errorf("got %+v, want it to exceed a limit", got)
+				}
+			default:
+				t.Errorf("got %+v", got)
+			}
+			if got.Neighbour != "500000" {
+				t.Errorf("the run beside it ended with %s, want 500000", got.Neighbour)
+			}
+			if resident >= 1<<30 {
+				t.Errorf("the process took %d MiB, want less than 1 GiB", resident>>20)
+			}
+		})
+	}
+}
+
+// inChild runs a bomb in a process of its own and returns how it ended and how
+// much memory the process had at most, in bytes.
+func inChild(t *testing.T, script string) (outcome, int64) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestABombEndsByItselfAndHarmsNobody$")
+	cmd.Env = append(os.Environ(), bombEnv+"="+script, "GOMEMLIMIT=1GiB")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("the process ended with %v", err)
+	}
+	var o outcome
+	if err := json.NewDecoder(strings.NewReader(string(out))).Decode(&o); err != nil {
+		t.Fatalf("%v in %s", err, out)
+	}
+	return o, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
+}
+
+// explode runs a bomb beside an innocent run of another tenant.
+func explode(t *testing.T, script string) outcome {
+	engine := guardedEngine(512 << 20)
+	var beside sync.WaitGroup
+	var o outcome
+	beside.Go(func() {
+		r := engine.Run(t.Context(), runtime.Invocation{Tenant: "quiet", Script: "beside.lua", Log: silent{}, Source: `
+			local n = 0
+			for i = 1, 500000 do local x = {i} n = n + #x end
+			return n`, Limits: tenant.Limits{Timeout: time.Minute}})
+		o.Neighbour = string(r.JSON) + message(r)
+	})
+	r := engine.Run(t.Context(), runtime.Invocation{Tenant: "bomb", Script: "bomb.lua", Source: script, Log: silent{},
+		Limits: tenant.Limits{Timeout: 5 * time.Second, Coroutines: 1e6}})
+	o.Took = r.Duration
+	if o.Message = message(r); r.Error != nil {
+		o.Type = string(r.Error.Type)
+	}
+	beside.Wait()
+	return o
+}
+
+func guardedEngine(processBytes int64) *runtime.Engine {
+	return runtime.New(runtime.Config{Modules: []native.Module{core.New()}, Guard: vm.NewGuard(processBytes)})
+}
+
+func message(r *runtime.Result) string {
+	if r.Error == nil {
+		return ""
+	}
+	return fmt.Sprintf("%.200s", r.Error.Message)
+}
+
+type silent struct{}
+
+func (silent) Log(string, string, native.Map) {}
