@@ -45,9 +45,17 @@ type step struct {
 	index int
 }
 
+// pathMax is how many steps of a path are shown: that of a table in itself has
+// as many as there may be.
+const pathMax = 40
+
 func (d *decoder) fail(format string, args ...any) error {
 	path := d.root
-	for _, s := range d.path {
+	for i, s := range d.path {
+		if i == pathMax {
+			path += "..."
+			break
+		}
 		path += s.String()
 	}
 	return &ValueError{Path: path, Reason: fmt.Sprintf(format, args...)}

@@ -71,7 +71,7 @@ func TestTheStackOfAnErrorLeadsToWhereItCameFrom(t *testing.T) {
 			local co = coroutine.wrap(function() fail() return 1 end)
 			local function work() co() return 1 end
 			work()
-			return 1`, "test.lua:4: test.lua:2: e|4 work|5 main chunk"},
+			return 1`, "test.lua:4: test.lua:2: e|2 fail|3 ?|4 work|5 main chunk"},
 		{"through require", `
 			local orders = require("lib.orders")
 			orders.find(7)

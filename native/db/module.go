@@ -168,13 +168,13 @@ func (m *module) getMany(c *native.Call) error {
 	tree := data(c, 1, "keys", c.Arg(1))
 	list, isList := tree.(native.List)
 	if none, isMap := tree.(native.Map); !isList && (!isMap || len(none) > 0) {
-		c.BadArg(1, "keys: want a list of strings")
+		c.BadArg(1, "keys: got %s, want a list of strings", kind(tree))
 	}
 	keys := make([]string, len(list))
 	for i, v := range list {
 		key, ok := v.(string)
 		if !ok {
-			c.BadArg(1, "keys[%d]: want string", i+1)
+			c.BadArg(1, "keys[%d]: got %s, want string", i+1, kind(v))
 		}
 		keys[i] = key
 	}

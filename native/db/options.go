@@ -57,9 +57,26 @@ func option[T any](o *options, name, want string) (value T, isSet bool) {
 	}
 	value, ok := v.(T)
 	if !ok {
-		o.fail("%s: want a %s", name, want)
+		o.fail("%s: got %s, want %s", name, kind(v), want)
 	}
 	return value, ok
+}
+
+// kind names the type of a value in Lua's words.
+func kind(v any) string {
+	switch v.(type) {
+	case nil:
+		return "nil"
+	case bool:
+		return "boolean"
+	case float64:
+		return "number"
+	case string:
+		return "string"
+	case native.Null:
+		return "null"
+	}
+	return "table"
 }
 
 func (o *options) flag(name string) bool {
@@ -87,7 +104,7 @@ func (o *options) ttl() time.Duration {
 		return 0
 	}
 	if !(*seconds > 0 && *seconds <= ttlMax.Seconds()) {
-		o.fail("ttl: got %v, want more than 0 and at most %v seconds", *seconds, ttlMax.Seconds())
+		o.fail("ttl: got %v, want more than 0 and at most %d seconds", *seconds, int64(ttlMax.Seconds()))
 		return 0
 	}
 	// A lifetime is rounded up anyway, and 0 would mean for ever.
@@ -98,7 +115,7 @@ func (o *options) ttl() time.Duration {
 func (o *options) condition() Condition {
 	rev, isSet := option[string](o, "rev", "string")
 	if isSet && rev == "" {
-		o.fail("rev: got an empty string")
+		o.fail("rev: got an empty string, want the revision of an entry")
 	}
 	return Condition{Rev: rev, New: o.flag("new")}
 }

@@ -82,7 +82,8 @@ func (r *Run) RunningCoroutine() *lua.LState {
 
 // Resume resumes the coroutine behind h with the n values above index first of
 // L's stack. Like [Run.PCall] it pushes what the coroutine yielded or returned,
-// or returns the error; an interrupt is passed on.
+// or returns the error, for [Run.DropTrace] or [Run.Reraise]; an interrupt is
+// passed on.
 func (r *Run) Resume(L *lua.LState, h *lua.LState, first, n int) (int, lua.LValue) {
 	co := coroutineOf(h)
 	if co.status != Suspended {
@@ -106,7 +107,7 @@ func (r *Run) Resume(L *lua.LState, h *lua.LState, first, n int) (int, lua.LValu
 		r.Interrupt()
 	}
 	if co.err != nil {
-		r.dropTrace()
+		r.keepTrace(co.err)
 		return 0, co.err.Object
 	}
 	for _, v := range co.transfer {

@@ -2,22 +2,24 @@ package vm
 
 import (
 	"runtime"
-	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	lua "github.com/yuin/gopher-lua"
 )
 
-// busy starts a run in real time.
-func busy(t *testing.T, cfg Config) *machine {
-	t.Helper()
-	cfg.Yield = runtime.Gosched
-	return start(t, cfg)
+// measured walks the machine and returns what it holds.
+func (m *machine) measured() int64 {
+	m.t.Helper()
+	if m.measure(); m.kill != nil {
+		m.t.Fatal(m.kill)
+	}
+	return m.memory.measured
 }
 
-// held is what is live in the heap and on stacks.
-func held() int64 {
+// inUse is what is live in the heap and on the stacks of goroutines.
+func inUse() int64 {
 	var m runtime.MemStats
 	runtime.GC()
 	runtime.GC()
@@ -30,7 +32,6 @@ func TestAWalkFindsAboutWhatValuesTake(t *testing.T) {
 		"empty tables":             `for i = 1, 50000 do all[i] = {} end`,
 		"arrays":                   `for i = 1, 50000 do all[i] = {i + 0.5, i + 0.25, i + 0.125} end`,
 		"fields":                   `for i = 1, 20000 do all[i] = {x = 1, y = 2} end`,
-		"fields set later":         `for i = 1, 10000 do local t = {} t.x = 1 all[i] = t end`,
 		"one large array":          `for i = 1, 500000 do all[i] = i + 0.5 end`,
 		"many string keys":         `for i = 1, 100000 do all["key" .. i] = true end`,
 		"many other keys":          `for i = 1, 100000 do all[i + 0.5] = true end`,
@@ -41,26 +42,62 @@ func TestAWalkFindsAboutWhatValuesTake(t *testing.T) {
 		"closures":                 `for i = 1, 50000 do local a, b = i, i all[i] = function() return a, b end end`,
 		"closures of one variable": `local n = 0 for i = 1, 50000 do all[i] = function() n = n + 1 end end`,
 		"nested tables":            `local t = all for i = 1, 50000 do t[1] = {} t = t[1] end`,
-		"coroutines":               `for i = 1, 2000 do local co = coroutine.create(function() local x = {} coroutine.yield() return x end) coroutine.resume(co) all[i] = co end`,
-		"a stack":                  `local function f(n) local t = {} if n > 0 then return (f(n - 1)) end hold() return t end f(150)`,
+		"coroutines": `for i = 1, 2000 do
+			local co = coroutine.create(function() local x = {} coroutine.yield() return x end)
+			coroutine.resume(co)
+			all[i] = co
+		end`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := busy(t, Config{})
-			var got int64
-			m.Globals().RawSetString("hold", NewFunction(func(L *lua.LState) int { Of(L).measure(); got = Of(L).memory.measured; return 0 }))
+			m := start(t, Config{Yield: runtime.Gosched})
 			m.expect("nil", `all = {}`)
-			m.measure()
-			empty, before := m.memory.measured, held()
+			empty, before := m.measured(), inUse()
 			m.expect("nil", source)
-			truth := held() - before
-			began := time.Now()
-			m.measure()
-			took := time.Since(began)
-			got = m.memory.measured - empty
-			t.Logf("%d of %d bytes: %.2f; %d objects, %v each", got, truth, float64(got)/float64(truth), m.memory.visited, took/time.Duration(m.memory.visited))
-			runtime.KeepAlive(m)
+			want := inUse() - before
+			if got := m.measured() - empty; got < want*7/10 || got > want*13/10 {
+				t.Errorf("got %d bytes, want %d within 30 %%", got, want)
+			}
 		})
 	}
 }
 
-var _ = strings.ToLower
+// What only the stack of some thread holds is found too.
+func TestAWalkFindsWhatLiesOnStacks(t *testing.T) {
+	const large = `local s = ("x"):rep(1e6) .. tostring({}) `
+	for name, source := range map[string]string{
+		"frames":           `local function f(n) ` + large + `if n > 1 then f(n - 1) else hold() end return s end f(10)`,
+		"tail calls":       `local function g() hold() end local function f(n) ` + large + `if n > 1 then f(n - 1) else return g() end return s end f(11)`,
+		"arguments":        large + `local function f(n, ...) if n > 0 then f(n - 1, ("x"):rep(1e6) .. n, ...) else hold() end end f(9)`,
+		"protected calls":  `local function f(n) ` + large + `if n > 1 then pcall(f, n - 1) else hold() end return s end f(10)`,
+		"ends":             `local function f(n) ` + large + `if n > 1 then with(1e6, f, n - 1) else hold() end return s end f(10)`,
+		"running ones":     `local function f(n) ` + large + `if n > 1 then coroutine.resume(coroutine.create(f), n - 1) else hold() end return s end f(10)`,
+		"suspended ones":   `for i = 1, 10 do coroutine.resume(coroutine.create(function() ` + large + `pcall(coroutine.yield) return s end)) end hold()`,
+		"upvalues":         `local function f(n) ` + large + `if n > 1 then f(n - 1) else hold() end return function() return s end end f(10)`,
+		"coroutines' ways": `local co = {} for i = 1, 10 do ` + large + `co[i] = coroutine.create(function() return s end) end hold() return co`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := start(t, Config{Yield: runtime.Gosched})
+			var got int64
+			m.Globals().RawSetString("hold", NewFunction(func(*lua.LState) int { got = m.measured(); return 0 }))
+			if _, err := m.do(source); err != nil {
+				t.Fatal(err)
+			}
+			if got < 10e6 || got > 12e6 {
+				t.Errorf("got %d bytes, want about 10 million", got)
+			}
+		})
+	}
+}
+
+func TestAWalkEndsWithItsRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock := newStepped()
+		m := start(t, Config{Hands: NewHands(clock), Limits: Limits{Timeout: time.Hour}})
+		m.expect("nil", `all = {} for i = 1, 5000 do all[i] = {} end`)
+		clock.move(2*time.Hour, 0)
+		m.measure()
+		if m.kill == nil || m.kill.Limit != Deadline || m.memory.measured != 0 {
+			t.Errorf("got the token %v and %d bytes, want the end of the run and no measure", m.kill, m.memory.measured)
+		}
+	})
+}

@@ -29,7 +29,7 @@ func (r *Run) deliver(L, t *lua.LState, err *lua.ApiError) (int, lua.LValue) {
 		r.Interrupt()
 	}
 	if err != nil {
-		r.dropTrace()
+		r.DropTrace()
 		return 0, err.Object
 	}
 	return r.moveResults(L, t), nil

@@ -28,6 +28,16 @@ func (r *Run) keepTrace(err *lua.ApiError) {
 	r.trace.texts = append(r.trace.texts, err.StackTrace)
 }
 
-// dropTrace forgets the trace, because the script has caught the error.
+// DropTrace forgets the trace, because the script has caught the error.
 // Another one that is raised later may have the same value.
-func (r *Run) dropTrace() { r.trace = trace{} }
+func (r *Run) DropTrace() { r.trace = trace{} }
+
+// Reraise raises the error of a coroutine in the one that has resumed it, with
+// the caller's position in front if it is a string. Its trace is kept.
+func (r *Run) Reraise(L *lua.LState, err lua.LValue) {
+	if text, ok := err.(lua.LString); ok {
+		err = lua.LString(L.Where(1)+" ") + text
+	}
+	r.trace.value = err
+	L.Error(err, 0)
+}

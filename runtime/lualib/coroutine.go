@@ -25,6 +25,7 @@ func coroutineResume(c call) int {
 	c.Push(lua.LTrue)
 	results, err := c.run().Resume(c.LState, co, 2, n)
 	if err != nil {
+		c.run().DropTrace()
 		return c.failed(err)
 	}
 	return 1 + results
@@ -47,9 +48,10 @@ func coroutineStatus(c call) int {
 func coroutineWrap(c call) int {
 	co := c.run().NewCoroutine(c.function(1))
 	return c.give(vm.NewFunction(func(L *lua.LState) int {
-		results, err := vm.Of(L).Resume(L, co, 1, L.GetTop())
+		run := vm.Of(L)
+		results, err := run.Resume(L, co, 1, L.GetTop())
 		if err != nil {
-			L.Error(err, 1)
+			run.Reraise(L, err)
 		}
 		return results
 	}))

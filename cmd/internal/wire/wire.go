@@ -58,6 +58,7 @@ func New(c Config) (*Program, error) {
 			Hands:    hands,
 			HostKind: c.HostKind,
 			HostName: hostName,
+			Guard:    newGuard(),
 			Modules: []native.Module{
 				core.New(),
 				db.Module(db.New(store, hands, tableTime.Observe)),
