@@ -138,6 +138,50 @@ func explode(t *testing.T, script string) outcome {
 	return o
 }
 
+func TestTheMemoryLimitIsEachRunsOwn(t *testing.T) {
+	engine := guardedEngine(0)
+	const source = `
+		local t = {}
+		for i = 1, 150 do t[i] = ("x"):rep(1e6) end
+		return #t`
+	for _, test := range []struct {
+		limit int64
+		want  string
+	}{
+		{64 << 20, "the run exceeded its limit memory of 67108864"},
+		{256 << 20, ""},
+	} {
+		r := engine.Run(t.Context(), runtime.Invocation{Tenant: "a", Script: "hold.lua", Source: source, Log: silent{},
+			Limits: tenant.Limits{MemoryBytes: test.limit, Timeout: time.Minute}})
+		if got := message(r); got != test.want {
+			t.Errorf("limit %d: got %q, want %q", test.limit, got, test.want)
+		}
+	}
+}
+
+func TestGarbageIsNotHeld(t *testing.T) {
+	r := guardedEngine(0).Run(t.Context(), runtime.Invocation{Tenant: "a", Script: "garbage.lua", Log: silent{}, Source: `
+		local t = {}
+		for i = 1, 192 do t[i] = ("x"):rep(1e5) end
+		for i = 1, 4000 do local garbage = t[i % 192 + 1] .. i end
+		return #t`, Limits: tenant.Limits{MemoryBytes: 32e6, Timeout: time.Minute}})
+	if got := string(r.JSON) + message(r); got != "192" {
+		t.Errorf("got %s, want 192 from a run at 60 %% of its limit", got)
+	}
+}
+
+func TestTheCountIsWhatTheRunHolds(t *testing.T) {
+	r := guardedEngine(0).Run(t.Context(), runtime.Invocation{Tenant: "a", Script: "count.lua", Log: silent{}, Source: `
+		local before = collectgarbage("count")
+		local s = ("x"):rep(1024 * 1024)
+		for i = 1, 100000 do end
+		local now = collectgarbage("count")
+		return { now - before > 1000 and now - before < 1050, #s }`})
+	if got, want := string(r.JSON)+message(r), "[true,1048576]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func guardedEngine(processBytes int64) *runtime.Engine {
 	return runtime.New(runtime.Config{Modules: []native.Module{core.New()}, Guard: vm.NewGuard(processBytes)})
 }

@@ -79,7 +79,7 @@ func TestARunOverItsLimitIsEnded(t *testing.T) {
 
 func TestTheLargestRunGoesFirstWhenTheProcessHoldsTooMuch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGuarded(30e6)
+		g := newGuarded(15e6)
 		large, medium, small := g.run(t, "2e7", Limits{}), g.run(t, "1e7", Limits{}), g.run(t, "1e6", Limits{})
 		for _, m := range []*machine{large, medium, small} {
 			m.measure()
@@ -98,6 +98,7 @@ func TestTheLargestRunGoesFirstWhenTheProcessHoldsTooMuch(t *testing.T) {
 		large.Close()
 		expect("before its memory can be collected", medium, "")
 		g.now.collected += 2
+		g.now.live = 20e6
 		expect("the smallest", small, "")
 		expect("the next", medium, ProcessMemory)
 		medium.Close()

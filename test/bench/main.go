@@ -78,6 +78,9 @@ func run(rounds int, turn time.Duration, only, profile string) error {
 			}
 		}
 	}
+	if strings.Contains("fairness", only) {
+		fairness()
+	}
 	if strings.Contains("waiters", only) {
 		return waiters()
 	}

@@ -58,8 +58,8 @@ refused("db_option", 'unknown option "version", known are', t.put, t, "k", 1, { 
 refused("db_option", "ttl", t.put, t, "k", 1, { ttl = 0 })
 refused("db_option", "ttl", t.put, t, "k", 1, { ttl = -1 })
 refused("db_option", "ttl", t.put, t, "k", 1, { ttl = 11 * 365 * 86400 })
-refused("db_option", "ttl: want a number", t.put, t, "k", 1, { ttl = "5" })
-refused("db_option", "rev: want a string", t.put, t, "k", 1, { rev = 5 })
+refused("db_option", "ttl: got string, want number", t.put, t, "k", 1, { ttl = "5" })
+refused("db_option", "rev: got number, want string", t.put, t, "k", 1, { rev = 5 })
 refused("db_option", "exclude each other", t.put, t, "k", 1, { rev = "r", new = true })
 refused("db_option", 'unknown option "new"', t.delete, t, "k", { new = true })
 refused("db_option", "min: got 0.5", t.add, t, "k", 1, { min = 0.5 })
@@ -81,7 +81,7 @@ argument("bad argument #2 to 'add' (n: got string, want number)", t.add, t, "k",
 argument("bad argument #2 to 'update'", t.update, t, "k", 5)
 argument("bad argument #3 to 'put' (options: got string, want table)", t.put, t, "k", 1, "new")
 argument("bad argument #1 to 'get_many'", t.get_many, t, "k")
-argument("bad argument #1 to 'get_many' (keys[2]: want string)", t.get_many, t, { "k", 5 })
+argument("bad argument #1 to 'get_many' (keys[2]: got number, want string)", t.get_many, t, { "k", 5 })
 argument("bad argument #1 to 'get_many'", t.get_many, t, { a = "k" })
 
 -- a handle shows nothing of its insides
