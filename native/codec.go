@@ -27,12 +27,12 @@ func (e *ValueError) Error() string { return e.Path + ": " + e.Reason }
 // a *ValueError are functions, threads, userdata but null, tables that are
 // neither lists nor maps, NaN and infinities.
 func FromLua(run *vm.Run, v lua.LValue, root string, depth int) (any, error) {
-	d := decoder{run: run, depth: depth, root: root}
+	d := decoder{growth: growth{run: run}, depth: depth, root: root}
 	return d.value(v)
 }
 
 type decoder struct {
-	run   *vm.Run
+	growth
 	depth int
 	root  string
 	path  []step
@@ -79,6 +79,7 @@ func (d *decoder) value(v lua.LValue) (any, error) {
 	case lua.LBool:
 		return bool(v), nil
 	case lua.LString:
+		d.add(len(v)) // again wherever it lies
 		return string(v), nil
 	case lua.LNumber:
 		if f := float64(v); math.IsNaN(f) {
@@ -142,9 +143,10 @@ func (d *decoder) table(t *lua.LTable) (any, error) {
 }
 
 func (d *decoder) list(t *lua.LTable, n int) (any, error) {
+	d.growth.table(n, 0)
 	list := make(List, n)
 	for i := range list {
-		v, err := d.at(step{index: i + 1}, t.RawGetInt(i+1))
+		v, err := d.at(step{index: i + 1}, t.RawGet(lua.LNumber(i+1))) // past the array too
 		if err != nil {
 			return nil, err
 		}
@@ -154,6 +156,7 @@ func (d *decoder) list(t *lua.LTable, n int) (any, error) {
 }
 
 func (d *decoder) stringMap(t *lua.LTable, n int) (any, error) {
+	d.growth.table(0, n)
 	keys := make([]string, 0, n)
 	t.ForEach(func(key, _ lua.LValue) { keys = append(keys, string(key.(lua.LString))) })
 	sort.Strings(keys) // so that the first error doesn't depend on chance
@@ -189,7 +192,12 @@ func identifier(s string) bool {
 // ToLua turns a tree of this package's value types into a Lua value. Lists
 // are marked, so that they stay lists when they are empty.
 func ToLua(run *vm.Run, v any) lua.LValue {
-	run.Step(1)
+	g := growth{run: run}
+	return g.toLua(v)
+}
+
+func (g *growth) toLua(v any) lua.LValue {
+	g.run.Step(1)
 	switch v := v.(type) {
 	case nil:
 		return lua.LNil
@@ -202,15 +210,17 @@ func ToLua(run *vm.Run, v any) lua.LValue {
 	case string:
 		return lua.LString(v)
 	case List:
-		t := MarkList(run.Thread().CreateTable(len(v), 0))
+		g.table(len(v), 0)
+		t := MarkList(g.run.Thread().CreateTable(len(v), 0))
 		for i, e := range v {
-			t.RawSetInt(i+1, ToLua(run, e))
+			t.RawSetInt(i+1, g.toLua(e))
 		}
 		return t
 	case Map:
-		t := run.Thread().CreateTable(0, len(v))
+		g.table(0, len(v))
+		t := g.run.Thread().CreateTable(0, len(v))
 		for k, e := range v {
-			t.RawSetString(k, ToLua(run, e))
+			t.RawSetString(k, g.toLua(e))
 		}
 		return t
 	}

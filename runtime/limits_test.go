@@ -86,7 +86,7 @@ func TestTheResultMayHaveJustSoManyBytes(t *testing.T) {
 		if r := h.limited(t, limits, `return ("x"):rep(998)`); r.Error != nil || len(r.JSON) != 1000 {
 			t.Errorf("got %v and %d bytes, want 1000", r.Error, len(r.JSON))
 		}
-		checkError(t, h.limited(t, limits, `return ("x"):rep(999)`), runtime.ResultTooLarge, "1001 bytes, at most 1000")
+		checkError(t, h.limited(t, limits, `return ("x"):rep(999)`), runtime.ResultTooLarge, "more bytes than the 1000 that")
 	})
 }
 

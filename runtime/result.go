@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"errors"
 	"regexp"
 	"strconv"
 	"strings"
@@ -31,12 +32,12 @@ type Result struct {
 
 // encode sets the result to a value, unless it can't leave as JSON.
 func (r *Result) encode(value any, bytesMax int64) {
-	text, err := json.Encode(value, "result")
+	text, err := json.Encode(value, "result", int(bytesMax))
 	switch {
+	case errors.Is(err, json.ErrTooLong):
+		r.Error = Errorf(ResultTooLarge, "the result has more bytes than the %d that are allowed", bytesMax)
 	case err != nil:
 		r.Error = Errorf(NotSerializable, "%s", err.Error())
-	case int64(len(text)) > bytesMax:
-		r.Error = Errorf(ResultTooLarge, "the result has %d bytes, at most %d are allowed", len(text), bytesMax)
 	default:
 		r.JSON = text
 	}

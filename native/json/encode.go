@@ -2,6 +2,7 @@ package json
 
 import (
 	stdjson "encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"sort"
@@ -11,21 +12,42 @@ import (
 	"github.com/tidelock-lua/tidelock/native"
 )
 
+// ErrTooLong is the error of a text that would have more bytes than it may.
+var ErrTooLong = errors.New("the text is too long")
+
 // Encode writes v, a tree of native's value types, as one line of JSON. nil is
 // null. Keys are sorted. Strings that are not UTF-8 are refused with their
-// path below root, as a *native.ValueError: JSON can't carry them.
-func Encode(v any, root string) ([]byte, error) {
-	out, refused := appendValue(nil, v)
-	if refused != nil {
-		refused.Path = root + refused.Path
-		return nil, refused
+// path below root, as a *native.ValueError: JSON can't carry them. A text of
+// more than max bytes is [ErrTooLong], noticed before much more is written.
+func Encode(v any, root string, max int) ([]byte, error) {
+	return encodeText(v, root, max, func(int) {})
+}
+
+// encodeText calls step for each value, which may stop it by a panic.
+func encodeText(v any, root string, max int, step func(int)) ([]byte, error) {
+	e := encoder{max, step}
+	out, err := e.appendValue(nil, v)
+	switch {
+	case err != nil:
+		return nil, under(root, err)
+	case len(out) > max:
+		return nil, ErrTooLong
 	}
 	return out, nil
 }
 
-// appendValue returns an error with the path from v on: each container on the
+type encoder struct {
+	max  int
+	step func(int)
+}
+
+// appendValue returns errors with the path from v on: each container on the
 // way back puts its own step in front.
-func appendValue(out []byte, v any) ([]byte, *native.ValueError) {
+func (e encoder) appendValue(out []byte, v any) ([]byte, error) {
+	e.step(1)
+	if s, ok := v.(string); len(out) > e.max || ok && len(s) > e.max-len(out) {
+		return nil, ErrTooLong
+	}
 	switch v := v.(type) {
 	case nil, native.Null:
 		return append(out, "null"...), nil
@@ -39,9 +61,9 @@ func appendValue(out []byte, v any) ([]byte, *native.ValueError) {
 		}
 		return appendString(out, v), nil
 	case native.List:
-		return appendList(out, v)
+		return e.appendList(out, v)
 	case native.Map:
-		return appendMap(out, v)
+		return e.appendMap(out, v)
 	}
 	panic(fmt.Sprintf("json: %T is no value type", v))
 }
@@ -92,21 +114,20 @@ func (b *buffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func appendList(out []byte, list native.List) (_ []byte, err *native.ValueError) {
+func (e encoder) appendList(out []byte, list native.List) (_ []byte, err error) {
 	out = append(out, '[')
 	for i, v := range list {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		if out, err = appendValue(out, v); err != nil {
-			err.Path = "[" + strconv.Itoa(i+1) + "]" + err.Path
-			return nil, err
+		if out, err = e.appendValue(out, v); err != nil {
+			return nil, under("["+strconv.Itoa(i+1)+"]", err)
 		}
 	}
 	return append(out, ']'), nil
 }
 
-func appendMap(out []byte, m native.Map) (_ []byte, err *native.ValueError) {
+func (e encoder) appendMap(out []byte, m native.Map) (_ []byte, err error) {
 	keys := make([]string, 0, len(m))
 	for k := range m {
 		keys = append(keys, k)
@@ -118,10 +139,17 @@ func appendMap(out []byte, m native.Map) (_ []byte, err *native.ValueError) {
 			out = append(out, ',')
 		}
 		out = append(appendString(out, k), ':')
-		if out, err = appendValue(out, m[k]); err != nil {
-			err.Path = "." + k + err.Path
-			return nil, err
+		if out, err = e.appendValue(out, m[k]); err != nil {
+			return nil, under("."+k, err)
 		}
 	}
 	return append(out, '}'), nil
+}
+
+// under puts one more step in front of the path of a refused value.
+func under(step string, err error) error {
+	if refused, ok := errors.AsType[*native.ValueError](err); ok {
+		refused.Path = step + refused.Path
+	}
+	return err
 }

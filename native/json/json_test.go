@@ -6,12 +6,15 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/json"
 	"github.com/tidelock-lua/tidelock/native/nativetest"
+	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/tenant"
 )
 
 func TestThePageIsTrue(t *testing.T) { nativetest.Docs(t, "../../docs/json.md", nil) }
@@ -38,7 +41,7 @@ func TestTextAndValueKeepTheirKind(t *testing.T) {
 		if diff := cmp.Diff(test.value, got); err != nil || diff != "" {
 			t.Errorf("%s: %v %s", test.text, err, diff)
 		}
-		text, err := json.Encode(test.value, "value")
+		text, err := json.Encode(test.value, "value", math.MaxInt)
 		want := strings.ReplaceAll(test.text, "\u2028", `\u2028`)
 		if err != nil || string(text) != want {
 			t.Errorf("got %s, %v, want %s", text, err, want)
@@ -47,7 +50,7 @@ func TestTextAndValueKeepTheirKind(t *testing.T) {
 }
 
 func TestNegativeZeroIsZero(t *testing.T) {
-	if text, err := json.Encode(math.Copysign(0, -1), "value"); string(text) != "0" || err != nil {
+	if text, err := json.Encode(math.Copysign(0, -1), "value", math.MaxInt); string(text) != "0" || err != nil {
 		t.Errorf("got %s, %v", text, err)
 	}
 }
@@ -67,7 +70,7 @@ func TestWhatIsNoJSONIsRefused(t *testing.T) {
 }
 
 func TestAStringThatIsNotUTF8IsNamedByItsPath(t *testing.T) {
-	_, err := json.Encode(native.Map{"items": native.List{"a", native.Map{"b": "\xff"}}}, "result")
+	_, err := json.Encode(native.Map{"items": native.List{"a", native.Map{"b": "\xff"}}}, "result", math.MaxInt)
 	var value *native.ValueError
 	if !errors.As(err, &value) || value.Path != "result.items[2].b" {
 		t.Errorf("got %v", err)
@@ -104,13 +107,52 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		out, err := json.Encode(v, "value")
+		out, err := json.Encode(v, "value", math.MaxInt)
 		if err != nil {
 			t.Fatal(err)
 		}
 		again, err := json.Decode(out)
 		if diff := cmp.Diff(v, again); err != nil || diff != "" {
 			t.Errorf("%q became %q: %v %s", text, out, err, diff)
+		}
+	})
+}
+
+func TestNoTextIsWrittenThatIsTooLong(t *testing.T) {
+	text := strings.Repeat("x", 1000)
+	if out, err := json.Encode(text, "value", 1002); len(out) != 1002 || err != nil {
+		t.Errorf("got %d bytes, %v", len(out), err)
+	}
+	many := native.List{}
+	for range 1000 {
+		many = append(many, text)
+	}
+	for name, v := range map[string]any{"one": text, "many": many} {
+		if _, err := json.Encode(v, "value", 1001); !errors.Is(err, json.ErrTooLong) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		nativetest.New(t, nil).Expect(t, `[false,"json_value","the text has more than 16777216 bytes"]`, `
+			local text = ("x"):rep(1e6)
+			local list = {}
+			for i = 1, 17 do list[i] = text end
+			local ok, err = pcall(native.json.encode, list)
+			return { ok, err.code, err.message }`)
+	})
+}
+
+func TestAListMayHaveMoreElementsThanAnArray(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := nativetest.New(t, nil).Invoke(t.Context(), runtime.Invocation{
+			Tenant: "a", Script: "test.lua", Limits: tenant.Limits{Timeout: time.Hour}, Source: `
+				local list = {}
+				for i = 1, 2 ^ 20 + 1 do list[i] = 1 end
+				local text = native.json.encode(list)
+				return { text:sub(-4), native.json.decode(text)[2 ^ 20 + 1] }`,
+		})
+		if r.Error != nil || string(r.JSON) != `["1,1]",1]` {
+			t.Errorf("got %s, %v", r.JSON, r.Error)
 		}
 	})
 }

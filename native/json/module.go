@@ -1,6 +1,9 @@
 package json
 
 import (
+	"errors"
+	"fmt"
+
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/tidelock-lua/tidelock/native"
@@ -19,6 +22,10 @@ func New() native.Module {
 	}
 }
 
+// textMax bounds the text that one call decodes or encodes, because its longest
+// string is read and written without a look at the clock.
+const textMax = 16 << 20
+
 // encode returns a value as JSON text.
 func encode(c *native.Call) error {
 	if c.NArgs() == 0 {
@@ -28,7 +35,10 @@ func encode(c *native.Call) error {
 	if err != nil {
 		return refused("encode", "json_value", err)
 	}
-	text, err := Encode(v, "value")
+	text, err := encodeText(v, "value", textMax, c.Run.Step)
+	if errors.Is(err, ErrTooLong) {
+		err = fmt.Errorf("the text has more than %d bytes", textMax)
+	}
 	if err != nil {
 		return refused("encode", "json_value", err)
 	}
@@ -36,9 +46,9 @@ func encode(c *native.Call) error {
 	return c.Return(lua.LString(text))
 }
 
-// textMax bounds the text that one call decodes, because its longest string is
-// read without a look at the clock.
-const textMax = 16 << 20
+// bytesPerValue is about what a value takes until it is Lua's: a small table
+// more, a number less.
+const bytesPerValue = 50
 
 // decode returns the value that a JSON text stands for.
 func decode(c *native.Call) error {
@@ -46,7 +56,11 @@ func decode(c *native.Call) error {
 	if len(text) > textMax {
 		c.BadArg(1, "text: got %d bytes, want at most %d", len(text), textMax)
 	}
-	v, err := decodeText([]byte(text), c.Run.Step)
+	grow := native.Grower(c.Run)
+	v, err := decodeText([]byte(text), func(n int) {
+		c.Run.Step(n)
+		grow(n * bytesPerValue)
+	})
 	if err != nil {
 		return refused("decode", "json_syntax", err)
 	}

@@ -40,7 +40,8 @@ func log(c *native.Call, level string) error {
 			c.BadArg(2, "fields: got %s, want a table with string keys", c.Arg(2).Type())
 		}
 	}
-	write(c, level, message, fields)
+	spend(c, len(message), fields)
+	c.Env.Log.Log(level, message, fields)
 	return nil
 }
 
@@ -48,10 +49,13 @@ func log(c *native.Call, level string) error {
 func Print() *lua.LFunction {
 	return native.Func{Name: "print", Do: func(c *native.Call) error {
 		words := make([]string, c.NArgs())
+		bytes := max(len(words)-1, 0) // tabs
 		for i := range words {
 			words[i] = text(c, c.Arg(i+1))
+			bytes += len(words[i])
 		}
-		write(c, "info", strings.Join(words, "\t"), nil)
+		spend(c, bytes, nil) // the words may be one long text, many times
+		c.Env.Log.Log("info", strings.Join(words, "\t"), nil)
 		return nil
 	}}.Function()
 }
@@ -72,13 +76,11 @@ func text(c *native.Call, v lua.LValue) string {
 	return string(s)
 }
 
-// write charges a record to the run's account before it is written.
-func write(c *native.Call, level, message string, fields native.Map) {
-	account := c.Env.LogBytes
-	if !account.Spend(int64(len(message)) + size(fields)) {
+// spend charges a record to the run's account before it is made.
+func spend(c *native.Call, bytes int, fields native.Map) {
+	if account := c.Env.LogBytes; !account.Spend(int64(bytes) + size(fields)) {
 		c.Run.Exceeded(vm.Limit(account.Name), account.Limit)
 	}
-	c.Env.Log.Log(level, message, fields)
 }
 
 // size is about how many bytes a value takes in a record.

@@ -1,6 +1,7 @@
 package log_test
 
 import (
+	goruntime "runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -34,6 +35,26 @@ func TestTooMuchLogEndsTheRun(t *testing.T) {
 		}
 		if n := strings.Count(m.Log.String(), "info"); n != 10 {
 			t.Errorf("%d records were logged", n)
+		}
+	})
+}
+
+func TestNoRecordIsMadeThatIsTooLarge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := nativetest.New(t, nil)
+		// 1.6 GB, unless the words are counted before they are joined.
+		var before, after goruntime.MemStats
+		goruntime.ReadMemStats(&before)
+		r := m.Run(t, "a", `
+			local text, words = ("x"):rep(1e6), {}
+			for i = 1, 1600 do words[i] = text end
+			print(unpack(words))`)
+		goruntime.ReadMemStats(&after)
+		if r.Error == nil || !strings.Contains(r.Error.Message, "log_bytes") {
+			t.Errorf("got %v", r.Error)
+		}
+		if made := after.TotalAlloc - before.TotalAlloc; made > 100<<20 {
+			t.Errorf("%d MiB were allocated", made>>20)
 		}
 	})
 }

@@ -77,9 +77,7 @@ func (r *Run) pop() (top end, ended bool) {
 		// Read once more: a function that returned after its lease had ended
 		// has ended too, and an end around this one may have passed meanwhile.
 		r.kill = nil
-		if !r.check(now) {
-			r.setStride()
-		}
+		r.check(now)
 	}
 	r.ends = r.ends[:last]
 	if k := r.kill; k != nil && k.Limit == Deadline && k.owner == last {

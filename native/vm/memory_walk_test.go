@@ -71,7 +71,7 @@ func TestAWalkFindsWhatLiesOnStacks(t *testing.T) {
 		"protected calls":  `local function f(n) ` + large + `if n > 1 then pcall(f, n - 1) else hold() end return s end f(10)`,
 		"ends":             `local function f(n) ` + large + `if n > 1 then with(1e6, f, n - 1) else hold() end return s end f(10)`,
 		"running ones":     `local function f(n) ` + large + `if n > 1 then coroutine.resume(coroutine.create(f), n - 1) else hold() end return s end f(10)`,
-		"suspended ones":   `for i = 1, 10 do coroutine.resume(coroutine.create(function() ` + large + `pcall(coroutine.yield) return s end)) end hold()`,
+		"suspended ones":   `local co = {} for i = 1, 10 do co[i] = coroutine.create(function() ` + large + `pcall(coroutine.yield) return s end) coroutine.resume(co[i]) end hold() return co`,
 		"upvalues":         `local function f(n) ` + large + `if n > 1 then f(n - 1) else hold() end return function() return s end end f(10)`,
 		"coroutines' ways": `local co = {} for i = 1, 10 do ` + large + `co[i] = coroutine.create(function() return s end) end hold() return co`,
 	} {

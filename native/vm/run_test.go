@@ -417,3 +417,11 @@ func TestUnreachableCoroutinesAreFreed(t *testing.T) {
 	m := start(t, Config{Limits: Limits{Coroutines: 50}})
 	m.expect("nil", `for i = 1, 1000 do coroutine.resume(coroutine.create(coroutine.yield)) end`)
 }
+
+func TestStepsCountWhileFramesComeAndGo(t *testing.T) {
+	m := start(t, Config{Limits: Limits{Instructions: 10_000}})
+	_, _ = m.do(`local function fn() end while true do with(1000, fn) end`)
+	if k := m.Killed(); k == nil || k.Limit != Instructions {
+		t.Errorf("killed by %v", k)
+	}
+}

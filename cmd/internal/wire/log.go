@@ -3,6 +3,7 @@ package wire
 import (
 	stdjson "encoding/json"
 	"io"
+	"math"
 	"strings"
 
 	"go.uber.org/zap"
@@ -53,7 +54,7 @@ func (s scriptLog) Log(level, message string, fields native.Map) {
 	short := cut(text, recordBytesMax)
 	truncated := len(short) < len(text)
 	if len(fields) > 0 {
-		encoded, err := json.Encode(fields, "fields")
+		encoded, err := json.Encode(fields, "fields", math.MaxInt)
 		switch {
 		case err != nil:
 			out = append(out, zap.String("fieldsError", cut(err.Error(), 1000)))
