@@ -104,5 +104,5 @@ func (c *Call) raise(err error) {
 
 // BadArg raises the argument error of argument n, in Lua's words.
 func (c *Call) BadArg(n int, format string, args ...any) {
-	c.L.RaiseError("bad argument #%d to '%s' (%s)", n, c.name, fmt.Sprintf(format, args...))
+	vm.Raise(c.L, "bad argument #%d to '%s' (%s)", n, c.name, fmt.Sprintf(format, args...))
 }

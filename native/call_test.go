@@ -62,3 +62,14 @@ func TestAnErrorOfTheHostIsNotShownToScripts(t *testing.T) {
 		}
 	})
 }
+
+func TestAnErrorHasNoPositionWhereNoLuaIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nativetest.New(t, nil).Expect(t, `[`+
+			`"bad argument #1 to 'sleep' (ms: got no value, want number)",`+
+			`"attempt to yield from outside a coroutine",`+
+			`"module 'absent' not found"]`, `
+			local function message(...) return (select(2, pcall(...))) end
+			return { message(native.sleep), message(coroutine.yield), message(require, "absent") }`)
+	})
+}

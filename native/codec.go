@@ -3,7 +3,8 @@ package native
 import (
 	"fmt"
 	"math"
-	"sort"
+	"slices"
+	"strings"
 	"unicode/utf8"
 
 	lua "github.com/yuin/gopher-lua"
@@ -159,7 +160,11 @@ func (d *decoder) stringMap(t *lua.LTable, n int) (any, error) {
 	d.growth.table(0, n)
 	keys := make([]string, 0, n)
 	t.ForEach(func(key, _ lua.LValue) { keys = append(keys, string(key.(lua.LString))) })
-	sort.Strings(keys) // so that the first error doesn't depend on chance
+	// So that the first error doesn't depend on chance.
+	slices.SortFunc(keys, func(a, b string) int {
+		d.run.Step(1)
+		return strings.Compare(a, b)
+	})
 	m := make(Map, n)
 	for _, k := range keys {
 		v, err := d.at(step{key: k}, t.RawGetString(k))

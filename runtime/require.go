@@ -37,7 +37,7 @@ func newRequire(compiler *compile.Compiler) *lua.LFunction {
 		state := run.Value(loadedKey{}).(*loaded)
 		if module, ok := state.modules[name]; ok {
 			if module == nil {
-				L.RaiseError("loop while loading module '%s'", name)
+				vm.Raise(L, "loop while loading module '%s'", name)
 			}
 			L.Push(module)
 			return 1
@@ -47,7 +47,7 @@ func newRequire(compiler *compile.Compiler) *lua.LFunction {
 		defer ctx.Stop()
 		proto, err := compiler.Compile(ctx, strings.ReplaceAll(name, ".", "/")+".lua", source)
 		if err != nil {
-			L.RaiseError("error loading module '%s': %s", name, err.Error())
+			vm.Raise(L, "error loading module '%s': %s", name, err.Error())
 		}
 		L.Push(state.load(L, name, proto))
 		return 1
@@ -65,11 +65,11 @@ func (s *loaded) read(L *lua.LState, name string) string {
 				return string(source)
 			case !errors.Is(err, fs.ErrNotExist):
 				vm.Of(L).Incident(err)
-				L.RaiseError("module '%.100s' can't be read", name)
+				vm.Raise(L, "module '%.100s' can't be read", name)
 			}
 		}
 	}
-	L.RaiseError("module '%.100s' not found", name)
+	vm.Raise(L, "module '%.100s' not found", name)
 	return ""
 }
 

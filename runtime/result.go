@@ -33,8 +33,9 @@ type Result struct {
 // encode sets the result to a value, unless it can't leave as JSON.
 func (r *Result) encode(value any, bytesMax int64) {
 	text, err := json.Encode(value, "result", int(bytesMax))
+	_, tooLong := errors.AsType[*json.TooLongError](err)
 	switch {
-	case errors.Is(err, json.ErrTooLong):
+	case tooLong:
 		r.Error = Errorf(ResultTooLarge, "the result has more bytes than the %d that are allowed", bytesMax)
 	case err != nil:
 		r.Error = Errorf(NotSerializable, "%s", err.Error())
@@ -88,9 +89,10 @@ var position = regexp.MustCompile(`^([^:\n]+):(\d+): `)
 // its innermost Lua frame is.
 func (e *Error) locate() {
 	if m := position.FindStringSubmatch(e.Message); m != nil {
-		e.File = m[1]
-		e.Line, _ = strconv.Atoi(m[2])
-		return
+		if line, err := strconv.Atoi(m[2]); err == nil {
+			e.File, e.Line = m[1], line
+			return
+		}
 	}
 	for _, f := range e.Stack {
 		if f.Line > 0 {

@@ -7,7 +7,6 @@
 package json
 
 import (
-	"bytes"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
@@ -27,12 +26,13 @@ func Decode(text []byte) (any, error) {
 	return decodeText(text, func(int) {})
 }
 
-// decodeText calls step for each value, which may stop it by a panic.
+// decodeText calls step for each value and each piece of the text; it may stop
+// the decoding by a panic.
 func decodeText(text []byte, step func(int)) (any, error) {
 	if !utf8.Valid(text) {
 		return nil, errors.New("not valid UTF-8")
 	}
-	d := decoder{stdjson.NewDecoder(bytes.NewReader(text)), step}
+	d := decoder{stdjson.NewDecoder(&pieces{text, step}), step}
 	d.UseNumber()
 	v, err := d.value(0)
 	if err != nil {
@@ -42,6 +42,28 @@ func decodeText(text []byte, step func(int)) (any, error) {
 		return nil, fmt.Errorf("more text after the value, at byte %d", d.InputOffset())
 	}
 	return v, nil
+}
+
+// pieces is a text that is read in pieces, so that a long string in it can be
+// interrupted.
+type pieces struct {
+	rest []byte
+	step func(int)
+}
+
+const (
+	pieceBytes   = 64 << 10
+	bytesPerStep = 64
+)
+
+func (p *pieces) Read(to []byte) (int, error) {
+	if len(p.rest) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(to, p.rest[:min(len(p.rest), pieceBytes)])
+	p.rest = p.rest[n:]
+	p.step(1 + n/bytesPerStep)
+	return n, nil
 }
 
 type decoder struct {

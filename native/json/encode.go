@@ -5,25 +5,29 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sort"
+	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/tidelock-lua/tidelock/native"
 )
 
-// ErrTooLong is the error of a text that would have more bytes than it may.
-var ErrTooLong = errors.New("the text is too long")
+// TooLongError is the error of a text that would have more than Max bytes.
+type TooLongError struct{ Max int }
+
+func (e *TooLongError) Error() string { return fmt.Sprintf("the text has more than %d bytes", e.Max) }
 
 // Encode writes v, a tree of native's value types, as one line of JSON. nil is
 // null. Keys are sorted. Strings that are not UTF-8 are refused with their
 // path below root, as a *native.ValueError: JSON can't carry them. A text of
-// more than max bytes is [ErrTooLong], noticed before much more is written.
+// more than max bytes is a *TooLongError, noticed before much more is written.
 func Encode(v any, root string, max int) ([]byte, error) {
 	return encodeText(v, root, max, func(int) {})
 }
 
-// encodeText calls step for each value, which may stop it by a panic.
+// encodeText calls step for each value and each comparison of two keys; it may
+// stop the encoding by a panic.
 func encodeText(v any, root string, max int, step func(int)) ([]byte, error) {
 	e := encoder{max, step}
 	out, err := e.appendValue(nil, v)
@@ -31,7 +35,7 @@ func encodeText(v any, root string, max int, step func(int)) ([]byte, error) {
 	case err != nil:
 		return nil, under(root, err)
 	case len(out) > max:
-		return nil, ErrTooLong
+		return nil, &TooLongError{max}
 	}
 	return out, nil
 }
@@ -46,7 +50,7 @@ type encoder struct {
 func (e encoder) appendValue(out []byte, v any) ([]byte, error) {
 	e.step(1)
 	if s, ok := v.(string); len(out) > e.max || ok && len(s) > e.max-len(out) {
-		return nil, ErrTooLong
+		return nil, &TooLongError{e.max}
 	}
 	switch v := v.(type) {
 	case nil, native.Null:
@@ -132,7 +136,10 @@ func (e encoder) appendMap(out []byte, m native.Map) (_ []byte, err error) {
 	for k := range m {
 		keys = append(keys, k)
 	}
-	sort.Strings(keys)
+	slices.SortFunc(keys, func(a, b string) int {
+		e.step(1)
+		return strings.Compare(a, b)
+	})
 	out = append(out, '{')
 	for i, k := range keys {
 		if i > 0 {

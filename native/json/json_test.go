@@ -128,7 +128,8 @@ func TestNoTextIsWrittenThatIsTooLong(t *testing.T) {
 		many = append(many, text)
 	}
 	for name, v := range map[string]any{"one": text, "many": many} {
-		if _, err := json.Encode(v, "value", 1001); !errors.Is(err, json.ErrTooLong) {
+		_, err := json.Encode(v, "value", 1001)
+		if _, ok := errors.AsType[*json.TooLongError](err); !ok {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -155,4 +156,22 @@ func TestAListMayHaveMoreElementsThanAnArray(t *testing.T) {
 			t.Errorf("got %s, %v", r.JSON, r.Error)
 		}
 	})
+}
+
+// Each look at the clock lets 1 ms pass here.
+func TestLongWorkLooksAtTheClock(t *testing.T) {
+	for name, call := range map[string]string{
+		"reading a long string": `20, native.json.decode, '"' .. ("x"):rep(4e6) .. '"'`,
+		"sorting keys":          `180, native.json.encode, keys`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				nativetest.New(t, nil).Expect(t, `[false,"deadline exceeded"]`, `
+					local keys = {}
+					for i = 1, 10000 do keys["k" .. i] = 1 end
+					local ok, err = pcall(native.deadline.with, `+call+`)
+					return { ok, ok and "it ended" or err }`)
+			})
+		})
+	}
 }

@@ -1,9 +1,6 @@
 package json
 
 import (
-	"errors"
-	"fmt"
-
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/tidelock-lua/tidelock/native"
@@ -36,9 +33,6 @@ func encode(c *native.Call) error {
 		return refused("encode", "json_value", err)
 	}
 	text, err := encodeText(v, "value", textMax, c.Run.Step)
-	if errors.Is(err, ErrTooLong) {
-		err = fmt.Errorf("the text has more than %d bytes", textMax)
-	}
 	if err != nil {
 		return refused("encode", "json_value", err)
 	}

@@ -71,7 +71,7 @@ func text(c *native.Call, v lua.LValue) string {
 	s, ok := c.L.Get(-1).(lua.LString)
 	c.L.Pop(1)
 	if !ok {
-		c.L.RaiseError("'tostring' must return a string to 'print'")
+		vm.Raise(c.L, "'tostring' must return a string to 'print'")
 	}
 	return string(s)
 }

@@ -13,15 +13,15 @@ const endsCheck = time.Second
 // Context returns a Go context for a native call that may take long. It is
 // cancelled at the nearest end, with [context.DeadlineExceeded] as its cause,
 // and when the run is cancelled. Stop must be called when the call is over.
-// Meanwhile other runs may execute Lua in this one's place.
 func (r *Run) Context() *CallContext {
-	r.leave()
-	return &CallContext{parent: r.ctx, hands: r.hands, at: r.ends[len(r.ends)-1].nearest}
+	return &CallContext{run: r, parent: r.ctx, hands: r.hands, at: r.ends[len(r.ends)-1].nearest}
 }
 
 // CallContext is a context that costs next to nothing until somebody waits for
-// it: only then is it made.
+// it: only then is it made, and only from then on may other runs execute Lua
+// in this one's place. The first use is the calling goroutine's.
 type CallContext struct {
+	run    *Run
 	parent context.Context
 	hands  *Hands
 	at     time.Duration // noEnd for none
@@ -89,6 +89,9 @@ func (c *CallContext) made() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ctx == nil {
+		if !c.stopped {
+			c.run.leave()
+		}
 		c.ctx, c.cancel = context.WithCancelCause(c.parent)
 		if c.stopped {
 			c.cancel(nil)

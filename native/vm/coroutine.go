@@ -192,10 +192,10 @@ func (co *coroutine) enter() {
 func (r *Run) Yield(L *lua.LState, n int) int {
 	co := r.coroutines.current
 	if co == nil {
-		L.RaiseError("attempt to yield from outside a coroutine")
+		Raise(L, "attempt to yield from outside a coroutine")
 	}
 	if len(r.ends) > co.ends {
-		L.RaiseError("attempt to yield out of the function of native.deadline.with or native.lock.with: a lease can't be suspended")
+		Raise(L, "attempt to yield out of the function of native.deadline.with or native.lock.with: a lease can't be suspended")
 	}
 	top := L.GetTop()
 	co.transfer = co.transfer[:0]

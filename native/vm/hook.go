@@ -28,7 +28,7 @@ var _ context.Context = (*hook)(nil)
 // Done is called before each Lua instruction. It returns nil, a channel that
 // is never ready, until the run or one of its frames has ended.
 func (h *hook) Done() <-chan struct{} {
-	if h.left > 0 {
+	if h.left > 0 && !h.alarm.Load() {
 		h.left--
 		return nil
 	}
@@ -65,6 +65,9 @@ func (r *Run) look() <-chan struct{} {
 // ended checks every limit, sets the kill token if one has passed, and hands
 // the processor on when it is time to.
 func (r *Run) ended() bool {
+	if r.alarm.Load() {
+		r.alarm.Store(false)
+	}
 	now := r.hands.Fast()
 	if now-r.lookedAt > slowLook {
 		r.pace = max(r.pace/16, 1)
@@ -148,7 +151,7 @@ func (r *Run) setStride() {
 // interrupt when something has ended. Each loop of a library function that a
 // script can make long calls it, and so does each that calls back into Lua.
 func (r *Run) Step(n int) {
-	if n <= int(r.left) {
+	if n <= int(r.left) && !r.alarm.Load() {
 		r.left -= int32(n)
 		return
 	}

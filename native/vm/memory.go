@@ -29,9 +29,15 @@ const (
 	waitingAfter = 100 * time.Millisecond
 )
 
-// Guard watches the heap of a process for its runs. It has no goroutine: the
-// heap grows while scripts run, so each run looks at it when it hands the
-// processor on. All runs of a process share one, and the same hands.
+// alarmEvery is how often each run is made to look, whatever it does: a few
+// instructions may take long, or make much (a table filled up to an index, a
+// string doubled).
+const alarmEvery = 2 * time.Millisecond
+
+// Guard watches the heap of a process for its runs. The heap grows while
+// scripts run, so each run looks at it when it hands the processor on; a timer
+// sees to it that they look. All runs of a process share one guard, and the
+// same hands.
 type Guard struct {
 	limit int64
 	read  func() heap
@@ -42,7 +48,8 @@ type Guard struct {
 
 	mu       sync.Mutex // guards what follows
 	runs     map[*Run]struct{}
-	quietFor int64 // no run is ended until so many collections are complete
+	timer    *time.Timer // runs while there are runs
+	quietFor int64       // no run is ended until so many collections are complete
 }
 
 // heap is one reading of the process's memory, in bytes.
@@ -57,7 +64,10 @@ type heap struct {
 // than limit bytes, the largest of the runs that are running is ended with
 // [ProcessMemory], then the next. 0 means no such limit.
 func NewGuard(limit int64) *Guard {
-	return &Guard{limit: limit, read: readHeap, runs: map[*Run]struct{}{}}
+	g := &Guard{limit: limit, read: readHeap, runs: map[*Run]struct{}{}}
+	g.timer = time.AfterFunc(time.Hour, g.alarm)
+	g.timer.Stop()
+	return g
 }
 
 func readHeap() heap {
@@ -75,12 +85,30 @@ func (g *Guard) enter(r *Run) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.runs[r] = struct{}{}
+	if len(g.runs) == 1 {
+		g.timer.Reset(alarmEvery)
+	}
 }
 
 func (g *Guard) leave(r *Run) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.runs, r)
+	if len(g.runs) == 0 {
+		g.timer.Stop()
+	}
+}
+
+// alarm makes every run look before its next instruction.
+func (g *Guard) alarm() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for r := range g.runs {
+		r.alarm.Store(true)
+	}
+	if len(g.runs) > 0 {
+		g.timer.Reset(alarmEvery)
+	}
 }
 
 // above says whether the heap was larger than size bytes a moment ago.

@@ -40,7 +40,7 @@ func (g *guarded) ended(m *machine) Limit {
 func TestARunIsMeasuredOnlyWhenItMayBeOverItsLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit = 10 << 20
-		g := newGuarded(0)
+		g := newGuarded(1) // so it is always looked at
 		m := g.run(t, "8e6", Limits{MemoryBytes: limit})
 		for _, step := range []struct {
 			name                string
@@ -80,7 +80,7 @@ func TestARunOverItsLimitIsEnded(t *testing.T) {
 func TestTheLargestRunGoesFirstWhenTheProcessHoldsTooMuch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGuarded(15e6)
-		large, medium, small := g.run(t, "2e7", Limits{}), g.run(t, "1e7", Limits{}), g.run(t, "1e6", Limits{})
+		large, medium, small := g.run(t, "2e7", Limits{}), g.run(t, "15e6", Limits{}), g.run(t, "1e6", Limits{})
 		for _, m := range []*machine{large, medium, small} {
 			m.measure()
 		}
@@ -92,7 +92,7 @@ func TestTheLargestRunGoesFirstWhenTheProcessHoldsTooMuch(t *testing.T) {
 		}
 		g.now.occupied = 100e6
 		expect("while most of it is garbage", large, "")
-		g.now.live = 40e6
+		g.now.live = 30e6
 		expect("the second", medium, "")
 		expect("the largest", large, ProcessMemory)
 		large.Close()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 	"weak"
 
@@ -80,11 +81,12 @@ var options = lua.Options{
 // It is used by one goroutine at a time; only the cancellation of its
 // context comes from others.
 type Run struct {
-	left   int32 // steps until the next look; first, because the hook is hot
-	stride int32 // how many steps left was last set to
-	pace   int32 // how many steps may lie between two looks
-	kill   *Kill // what has ended the run or one of its frames; nil while all is well
-	steps  int64 // steps counted at the last look
+	left   int32       // steps until the next look; first, because the hook is hot
+	stride int32       // how many steps left was last set to
+	pace   int32       // how many steps may lie between two looks
+	alarm  atomic.Bool // the guard wants a look now; all others' part of a run
+	kill   *Kill       // what has ended the run or one of its frames; nil while all is well
+	steps  int64       // steps counted at the last look
 
 	hands  *Hands
 	ctx    context.Context // plain Go context of the run, ends with the run

@@ -73,7 +73,7 @@ func (r *Run) call(from *lua.LState, fn, n int, handler *lua.LFunction) (*lua.LS
 }
 
 func overflow(at *lua.LState, format string, args ...any) *lua.ApiError {
-	text := at.Where(1) + " " + fmt.Sprintf(format, args...)
+	text := Position(at, 1) + fmt.Sprintf(format, args...)
 	return &lua.ApiError{Type: lua.ApiErrorRun, Object: lua.LString(text)}
 }
 

@@ -1,6 +1,11 @@
 package vm
 
-import lua "github.com/yuin/gopher-lua"
+import (
+	"fmt"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
 
 // Failure is an error that left a script.
 type Failure struct {
@@ -36,8 +41,26 @@ func (r *Run) DropTrace() { r.trace = trace{} }
 // the caller's position in front if it is a string. Its trace is kept.
 func (r *Run) Reraise(L *lua.LState, err lua.LValue) {
 	if text, ok := err.(lua.LString); ok {
-		err = lua.LString(L.Where(1)+" ") + text
+		err = lua.LString(Position(L, 1)) + text
 	}
 	r.trace.value = err
 	L.Error(err, 0)
+}
+
+// Raise raises an error with the position of the caller of a Go function, if
+// that is a Lua function.
+func Raise(L *lua.LState, format string, args ...any) {
+	L.Error(lua.LString(Position(L, 1)+fmt.Sprintf(format, args...)), 0)
+}
+
+// Position returns the place of a level of the stack, in the form that begins
+// an error message; it is empty if no Lua function runs there.
+func Position(L *lua.LState, level int) string {
+	if level < 1 {
+		return ""
+	}
+	if where := L.Where(level); where != "" && !strings.HasPrefix(where, "[G]") {
+		return where + " "
+	}
+	return ""
 }

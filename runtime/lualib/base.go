@@ -88,7 +88,7 @@ func baseError(c call) int {
 	value, level := c.Get(1), c.integerOr(2, 1)
 	switch value.(type) {
 	case lua.LString, lua.LNumber:
-		value = lua.LString(position(c.LState, level) + c.text(1))
+		value = lua.LString(vm.Position(c.LState, level) + c.text(1))
 	}
 	c.Error(value, 0)
 	return 0

@@ -3,7 +3,6 @@ package lualib
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -21,23 +20,7 @@ func (c call) run() *vm.Run { return vm.Of(c.LState) }
 
 // raise raises an error with the position of the caller, if that is a Lua
 // function.
-func (c call) raise(format string, args ...any) { raise(c.LState, format, args...) }
-
-func raise(L *lua.LState, format string, args ...any) {
-	L.Error(lua.LString(position(L, 1)+fmt.Sprintf(format, args...)), 0)
-}
-
-// position returns the place of a level of the stack, in the form that begins
-// an error message; it is empty if no Lua function runs there.
-func position(L *lua.LState, level int) string {
-	if level < 1 {
-		return ""
-	}
-	if where := L.Where(level); where != "" && !strings.HasPrefix(where, "[G]") {
-		return where + " "
-	}
-	return ""
-}
+func (c call) raise(format string, args ...any) { vm.Raise(c.LState, format, args...) }
 
 // bad raises the error of an argument.
 func (c call) bad(n int, format string, args ...any) {
@@ -163,7 +146,7 @@ const stringMax = 1 << 30
 func charge(run *vm.Run, size float64) {
 	run.Charge(int64(min(size, 1<<62)))
 	if size > stringMax {
-		raise(run.Thread(), "resulting string too large")
+		vm.Raise(run.Thread(), "resulting string too large")
 	}
 }
 

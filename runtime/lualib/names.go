@@ -78,7 +78,7 @@ func ToString(L *lua.LState, v lua.LValue) string {
 	case lua.LNumber:
 		return formatNumber(float64(s))
 	}
-	raise(L, "'tostring' must return a string")
+	vm.Raise(L, "'tostring' must return a string")
 	return ""
 }
 

@@ -60,7 +60,10 @@ func plain(source string, prepare func(*lua.LState) func()) func() (func(int), f
 // inRun runs source on the thread of a run.
 func inRun(source string) func() (func(int), func()) {
 	return func() (func(int), func()) {
-		run := vm.NewRun(vm.Config{Hands: vm.NewHands(vm.SystemClock()), Limits: vm.Limits{Timeout: time.Hour}})
+		run := vm.NewRun(vm.Config{
+			Hands: vm.NewHands(vm.SystemClock()), Guard: vm.NewGuard(0),
+			Limits: vm.Limits{Timeout: time.Hour, MemoryBytes: 128 << 20},
+		})
 		L := run.Thread()
 		lua.OpenBase(L)
 		return repeat(L, source), run.Close

@@ -6,11 +6,20 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/db/dynamo"
+	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/test/dynamolocal"
 )
 
@@ -22,13 +31,20 @@ func TestLocksOnDynamoDB(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &service{endpoint: dynamolocal.Start(t)}
-	for name, test := range map[string]func(*testing.T, *table){
-		"processes that count under one lock lose nothing, two killed among them": testKilled,
-		"stopped processes in a bad network overlap with nobody":                  testStopped,
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *table)
+	}{
+		{"stopped processes in a bad network overlap with nobody", testStopped},
+		{"processes that count under one lock lose nothing, two of them killed", testKilled},
+		{"both engines answer alike", testSuite},
+		{"a holder that is cut off stops at the end of its lease", testCutOff},
+		{"a lock costs two requests, the first one three", testCosts},
+		{"a table is made once and can be checked", testTable},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			test(t, s.create(t))
+			test.run(t, s.create(t))
 		})
 	}
 }
@@ -46,11 +62,13 @@ type table struct {
 	dir            string
 }
 
+const region = "eu-west-1"
+
 // create makes a table as an operator does.
 func (s *service) create(t *testing.T) *table {
 	t.Helper()
 	tb := &table{t: t, name: fmt.Sprint("table-", s.tables.Add(1)), endpoint: s.endpoint, dir: t.TempDir()}
-	if got, want := tb.output(tb.command(s.endpoint, "table", "create", "--yes")), "can be used"; !strings.Contains(got, want) {
+	if got, want := tb.command(s.endpoint, "table", "create", "--yes").output(), "is created and can be used"; !strings.Contains(got, want) {
 		t.Fatalf("got %q, want %q", got, want)
 	}
 	return tb
@@ -59,33 +77,40 @@ func (s *service) create(t *testing.T) *table {
 // program is a run of the program that uses the table.
 type program struct {
 	*exec.Cmd
+	t              *testing.T
 	stdout, stderr bytes.Buffer
 }
 
-// command prepares a run. One that outlives its test is killed.
+// command prepares a run, which asks endpoint. It is killed if it outlives its
+// test.
 func (tb *table) command(endpoint string, args ...string) *program {
-	args = append(args, "--db-table", tb.name, "--db-region", "eu-west-1", "--db-endpoint", endpoint)
-	p := &program{Cmd: exec.CommandContext(tb.t.Context(), fast, args...)}
+	args = append(args, "--db-table", tb.name, "--db-region", region, "--db-endpoint", endpoint)
+	p := &program{Cmd: exec.CommandContext(tb.t.Context(), fast, args...), t: tb.t}
 	p.Dir, p.Stdout, p.Stderr = tb.dir, &p.stdout, &p.stderr
 	p.Env = append(os.Environ(), "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test")
 	return p
 }
 
-// start starts a command.
-func (tb *table) start(p *program) *program {
-	tb.t.Helper()
+func (p *program) start() {
+	p.t.Helper()
 	if err := p.Start(); err != nil {
-		tb.t.Fatal(err)
+		p.t.Fatal(err)
 	}
-	return p
 }
 
-// output runs a command and returns what it printed.
-func (tb *table) output(p *program) string {
-	tb.t.Helper()
-	if err := p.Run(); err != nil {
-		tb.t.Fatalf("%v\n%s%s", err, p.stdout.String(), p.stderr.String())
+// end waits for the end, and fails the test unless it is a success.
+func (p *program) end() {
+	p.t.Helper()
+	if err := p.Wait(); err != nil {
+		p.t.Errorf("%v: %v\n%s%s", p.Args[1:], err, p.stdout.String(), p.stderr.String())
 	}
+}
+
+// output runs the program and returns what it printed.
+func (p *program) output() string {
+	p.t.Helper()
+	p.start()
+	p.end()
 	return strings.TrimSuffix(p.stdout.String(), "\n")
 }
 
@@ -96,7 +121,7 @@ func (tb *table) sums() (sums map[string]int) {
 		local sums = {}
 		for key, n in native.db.open("counters"):each{} do sums[key] = n end
 		return sums`)
-	text := tb.output(tb.command(tb.endpoint, "run", "sums.lua"))
+	text := tb.command(tb.endpoint, "run", "sums.lua").output()
 	if err := json.Unmarshal([]byte(text), &sums); err != nil {
 		tb.t.Fatalf("%v: %s", err, text)
 	}
@@ -108,41 +133,214 @@ func (tb *table) sums() (sums map[string]int) {
 const countInTurn = `return function(event)
 	local counters = native.db.open("counters")
 	for i = 1, event.times do
-		native.lock.turn("n", { lease_ms = 2000, poll_ms = 50 }, function()
+		native.lock.turn("n", { lease_ms = 2000, poll_ms = 200 }, function()
 			counters:put("n", (counters:get("n") or 0) + 1)
 		end)
 	end
 end`
 
+// One process is killed before it learns that it has written, one before it
+// learns that somebody else holds the lock.
 func testKilled(t *testing.T, tb *table) {
 	const lease = 2 * time.Second
 	write(t, tb.dir, "count.lua", countInTurn)
 	p := newProxy(t, tb.endpoint)
+	var mu sync.Mutex // guards all and at
 	var all []*program
-	kill := map[int]int{0: increments / 4, 1: increments / 2} // at which of its writes a process is killed
-	writes := map[int]int{}
+	at := [killed]struct {
+		partition string
+		status    int
+		left      int // how many such answers are to come
+	}{{entries, 200, increments / 4}, {lockRows, 400, 10}}
 	p.answered = func(a arrival) {
-		if n, ok := kill[a.process]; ok && a.op == "PutItem" && a.partition == entries {
-			if writes[a.process]++; writes[a.process] == n {
+		mu.Lock()
+		defer mu.Unlock()
+		if a.process >= killed || a.op != "PutItem" {
+			return
+		}
+		k := &at[a.process]
+		if a.partition == k.partition && a.status == k.status {
+			if k.left--; k.left == 0 {
 				all[a.process].Process.Kill()
 			}
 		}
 	}
+	mu.Lock()
 	for range processes {
 		all = append(all, tb.command(p.open().endpoint(), "run", "count.lua",
-			"--event", fmt.Sprintf(`{"times":%d}`, increments), "--timeout", "55s"))
+			"--event", fmt.Sprintf(`{"times":%d}`, increments), "--timeout", "100s"))
 	}
 	for _, c := range all {
-		tb.start(c)
+		c.start()
 	}
+	mu.Unlock()
 	for i, c := range all {
-		if err := c.Wait(); err != nil && kill[i] == 0 {
-			t.Errorf("process %d: %v\n%s", i, err, c.stderr.String())
+		if i >= killed {
+			c.end()
+		} else if c.Wait() == nil {
+			t.Errorf("process %d was not killed", i)
 		}
 	}
 	p.close()
-	h := historyOf(p.requests(), lease)
-	h.check(t, tb.sums())
-	grants, afterRunOut, gap := h.grants()
-	t.Logf("%d requests, %d grants, %d after a crash, longest gap %v, %d late, lag %v", len(p.requests()), grants, afterRunOut, gap, h.late, h.lag)
+	record := p.requests()
+	h := historyOf(record, lease)
+	sums := tb.sums()
+	h.check(t, sums)
+	if least := (processes - killed) * increments; sums["n"] < least {
+		t.Errorf("got a sum of %d, want %d at least", sums["n"], least)
+	}
+	grants, ranOut, gap := h.grants()
+	if most := lease + lock.DefaultGuard + 4*time.Second; ranOut != 1 || gap > most {
+		t.Errorf("%d rows ran out, want that of the holder that was killed; the next holder came after %v, want %v at most", ranOut, gap, most)
+	}
+	t.Logf("%d requests, %d grants, %v from the killed holder to the next; %d requests after a lease", len(record), grants, gap, h.late)
+}
+
+// asks says of each of the locks that event names whether it can be had.
+const asks = `return function(event)
+	local had = {}
+	for i, name in ipairs(event) do
+		had[i] = native.lock.with(name, function() native.sleep(50) end)
+	end
+	return had
+end`
+
+func testCosts(t *testing.T, tb *table) {
+	write(t, tb.dir, "asks.lua", asks)
+	now := time.Now()
+	tb.putLock("held", now.Add(time.Minute))
+	tb.putLock("ran out", now.Add(-10*time.Second))
+	p := newProxy(t, tb.endpoint)
+	for i, test := range []struct{ locks, had, requests string }{
+		{`["free","another"]`, `[true,true]`, "DeleteItem PutItem DeleteItem PutItem DeleteItem"},
+		{`["ran out"]`, `[true]`, "DeleteItem PutItem DeleteItem"},
+		{`["held"]`, `[false]`, "DeleteItem PutItem"},
+	} {
+		if had := tb.command(p.open().endpoint(), "run", "asks.lua", "--event", test.locks).output(); had != test.had {
+			t.Errorf("%s: got %s, want %s", test.locks, had, test.had)
+		}
+		var ops []string
+		for _, a := range p.requests() {
+			if a.process == i {
+				ops = append(ops, a.op)
+			}
+		}
+		if got := strings.Join(ops, " "); got != test.requests {
+			t.Errorf("%s: got requests %s, want %s", test.locks, got, test.requests)
+		}
+	}
+}
+
+// putLock makes the row of a lock that another process holds, or has held.
+func (tb *table) putLock(name string, until time.Time) {
+	tb.t.Helper()
+	s, err := dynamo.Open(tb.t.Context(), vm.NewHands(vm.SystemClock()), dynamo.Options{
+		Table: tb.name, Region: region, Endpoint: tb.endpoint,
+		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
+	})
+	if err != nil {
+		tb.t.Fatal(err)
+	}
+	defer s.Close()
+	row := lock.Row{Key: lock.Key{Tenant: "dev", Name: name}, Owner: strings.Repeat("0", 32), Start: 1, Until: lock.Stamp(until.UnixMilli())}
+	if a := s.PutLock(tb.t.Context(), row, row.Start); a.Outcome != native.Applied {
+		tb.t.Fatal(a.Err)
+	}
+}
+
+func testCutOff(t *testing.T, tb *table) {
+	const lease = time.Second
+	for name, work := range map[string]string{
+		"while it works": `while true do end`,
+		"while it waits": `while true do pcall(entries.get, entries, "key") end`,
+	} {
+		write(t, tb.dir, "held.lua", `
+			local entries = native.db.open("entries")
+			local from = native.time()
+			local ok, e = pcall(native.lock.with, "`+name+`", { lease_ms = 1000 }, function() `+work+` end)
+			return { ok, e, native.time() - from }`)
+		p := newProxy(t, tb.endpoint)
+		p.answered = func(a arrival) {
+			if a.op == "PutItem" {
+				p.ports[0].cut.Store(true)
+			}
+		}
+		text := tb.command(p.open().endpoint(), "run", "held.lua").output()
+		var result struct {
+			OK    bool
+			Error string
+			Took  float64
+		}
+		if err := json.Unmarshal([]byte(text), &[]any{&result.OK, &result.Error, &result.Took}); err != nil || result.Error != "deadline exceeded" {
+			t.Fatalf("%s: got %s, want deadline exceeded (%v)", name, text, err)
+		}
+		// The first try to free the row comes once the function has ended.
+		all := p.requests()
+		put := slices.IndexFunc(all, func(a arrival) bool { return a.op == "PutItem" })
+		freed := put + slices.IndexFunc(all[put:], func(a arrival) bool { return a.op == "DeleteItem" })
+		stopped := all[freed].at.Sub(all[put].at)
+		took := time.Duration(result.Took * float64(time.Second))
+		if stopped > lease+lock.MinGuard || took < lease || took > lease+2*time.Second+lock.MinGuard {
+			t.Errorf("%s: stopped after %v, ended after %v, want %v and at most 2 s more", name, stopped, took, lease)
+		}
+		t.Logf("%s: stopped %v after its put, ended after %v", name, stopped, took)
+	}
+}
+
+// testSuite runs scripts in real time on both engines.
+func testSuite(t *testing.T, tb *table) {
+	for name, source := range suite(t) {
+		write(t, tb.dir, name, source)
+		embedded := start(t, fast, tb.dir, name, "--db", name+".db")
+		got := tb.command(tb.endpoint, "run", name).output()
+		code, want := embedded.end()
+		if want = strings.TrimSuffix(want, "\n"); code != 0 {
+			t.Errorf("%s, embedded: got exit code %d\n%s", name, code, embedded.log())
+		}
+		if got != want {
+			t.Errorf("%s: got %s on DynamoDB and %s embedded", name, got, want)
+		}
+	}
+}
+
+// suite returns the scripts of testdata/locks and the examples of the
+// documentation.
+func suite(t *testing.T) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob("testdata/locks/*.lua")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	text := func(file string) string {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	scripts := map[string]string{}
+	for _, file := range files {
+		scripts[filepath.Base(file)] = text(file)
+	}
+	for i, block := range strings.Split(text("../../docs/lock.md"), "```lua\n")[1:] {
+		source, _, _ := strings.Cut(block, "\n```")
+		scripts[fmt.Sprintf("example%d.lua", i+1)] = source
+	}
+	return scripts
+}
+
+func testTable(t *testing.T, tb *table) {
+	if got, want := tb.command(tb.endpoint, "table", "create", "--yes").output(), "was there already"; !strings.Contains(got, want) {
+		t.Errorf("create again: got %q, want %q", got, want)
+	}
+	if got := tb.command(tb.endpoint, "table", "check").output(); !strings.Contains(got, "data can be read") {
+		t.Errorf("check: got %q, want data that can be read", got)
+	}
+	missing := *tb
+	missing.name = "missing"
+	c := missing.command(tb.endpoint, "table", "check")
+	c.start()
+	if c.Wait(); c.ProcessState.ExitCode() != 1 || !strings.Contains(c.stdout.String(), "no such table") {
+		t.Errorf("check of no table: got %v and %q, want exit code 1 and no such table", c.ProcessState, c.stdout.String())
+	}
 }

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -18,7 +19,7 @@ type holding struct {
 	put     time.Time // when its put arrived
 	granted time.Time // when that was answered
 	until   time.Time // of its row
-	freed   time.Time // when its delete arrived; zero if the row ran out
+	freed   time.Time // when the delete arrived that was done; zero if the row ran out
 }
 
 // history is what a proxy's record says of entries that are only touched under
@@ -58,7 +59,8 @@ func (h *history) last(a arrival) (own *holding, lost bool) {
 		}
 	}
 	for _, other := range h.holdings[a.key] {
-		lost = lost || own != nil && other.granted.After(own.granted) && other.granted.Before(a.at)
+		lost = lost || own != nil && other.granted.After(own.granted) && other.granted.Before(a.at) &&
+			(other.freed.IsZero() || other.freed.After(own.granted)) // not one that was given up while it was asked for
 	}
 	return own, lost
 }
@@ -110,6 +112,7 @@ func (h *history) check(t *testing.T, sums map[string]int) {
 // grants of one lock.
 func (h *history) grants() (all, afterRunOut int, gap time.Duration) {
 	for _, holdings := range h.holdings {
+		slices.SortFunc(holdings, func(a, b *holding) int { return a.granted.Compare(b.granted) })
 		all += len(holdings)
 		for i, own := range holdings[1:] {
 			if holdings[i].freed.IsZero() {

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -9,16 +8,6 @@ import (
 	"testing"
 	"time"
 )
-
-var seedFlag = flag.Uint64("seed", 1, "")
-var stopFlag = flag.Duration("stop", 4*time.Second, "")
-var leaseFlag = flag.Duration("lease", time.Second, "")
-var forFlag = flag.Int("for", 15, "")
-var stopsFlag = flag.Int("stops", 12, "")
-var procFlag = flag.Int("procs", 8, "")
-var countersFlag = flag.Int("counters", 3, "")
-var rarityFlag = flag.Int("rarity", 150, "")
-var pointFlag = flag.Duration("point", 10*time.Millisecond, "")
 
 // countAround adds one to each of a few numbers in turn until event.seconds
 // are over, with nothing but a lock between it and the others. Trouble is met
@@ -29,47 +18,56 @@ const countAround = `return function(event)
 	while native.time() < stop do
 		i = i % event.counters + 1
 		local key = "n" .. i
-		pcall(native.lock.with, key, { lease_ms = event.lease, wait_ms = 100 }, function()
+		pcall(native.lock.with, key, { lease_ms = 1000, wait_ms = 100 }, function()
 			counters:put(key, (counters:get(key) or 0) + 1)
 		end)
 	end
 end`
 
-// stopper stops processes for stopTime, which is longer than a row of theirs
-// keeps others out, soon after they were granted a lock.
+// What the processes, the network and the signals do depends on stopSeed, as
+// far as a machine can repeat it.
+const (
+	stopSeed    = 1
+	stopSeconds = 15 // how long the processes count
+	stops       = 12 // at most
+	// stopTime is longer than the row of a lease of 1 s keeps others out.
+	stopTime = 4 * time.Second
+	// stopWithin is how long after its grant a holder is stopped at most: about
+	// as long as it takes to count.
+	stopWithin = 10 * time.Millisecond
+)
+
+// stopper stops processes soon after they were granted a lock, half of them at
+// a time at most.
 type stopper struct {
-	all []*program
+	running sync.WaitGroup
 
 	mu      sync.Mutex // guards what follows
+	all     []*program
 	random  *rand.Rand
 	left    int // how many stops are to come
 	stopped map[int]bool
-	running sync.WaitGroup
 }
 
-const (
-	stopTime = 4 * time.Second
-)
-
-// granted is told of each answer of the service.
-func (s *stopper) granted(a arrival) {
+// answered is told of each answer of the service.
+func (s *stopper) answered(a arrival) {
 	if a.partition != lockRows || a.op != "PutItem" || a.status != 200 {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.left == 0 || s.stopped[a.process] || len(s.stopped) >= len(s.all)/2 {
+	if s.left == 0 || s.random.IntN(3) > 0 || s.stopped[a.process] || len(s.stopped) >= len(s.all)/2 {
 		return
 	}
-	point := time.Duration(s.random.Int64N(int64(*pointFlag)))
 	s.left--
 	s.stopped[a.process] = true
+	within := time.Duration(s.random.Int64N(int64(stopWithin)))
+	holder := s.all[a.process].Process
 	s.running.Go(func() {
-		<-time.After(point)
-		p := s.all[a.process].Process
-		p.Signal(syscall.SIGSTOP)
-		<-time.After(*stopFlag)
-		p.Signal(syscall.SIGCONT)
+		<-time.After(within)
+		holder.Signal(syscall.SIGSTOP)
+		<-time.After(stopTime)
+		holder.Signal(syscall.SIGCONT)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.stopped, a.process)
@@ -77,31 +75,32 @@ func (s *stopper) granted(a arrival) {
 }
 
 func testStopped(t *testing.T, tb *table) {
-	lease := *leaseFlag
 	write(t, tb.dir, "count.lua", countAround)
 	p := newProxy(t, tb.endpoint)
-	p.seed, p.rarity = *seedFlag, *rarityFlag
-	s := &stopper{random: rand.New(rand.NewPCG(*seedFlag, 99)), left: *stopsFlag, stopped: map[int]bool{}}
-	p.answered = s.granted
-	for i := range *procFlag {
-		c := tb.command(p.open().endpoint(), "run", "count.lua",
-			"--event", fmt.Sprintf(`{"lease":%d,"seconds":%d,"counters":%d,"first":%d}`, lease.Milliseconds(), *forFlag, *countersFlag, i), "--timeout", "550s")
+	p.seed, p.rarity = stopSeed, 150
+	s := &stopper{random: rand.New(rand.NewPCG(stopSeed, 1)), left: stops, stopped: map[int]bool{}}
+	p.answered = s.answered
+	s.mu.Lock()
+	for i := range processes {
+		c := tb.command(p.open().endpoint(), "run", "count.lua", "--timeout", "50s",
+			"--event", fmt.Sprintf(`{"seconds":%d,"counters":6,"first":%d}`, stopSeconds, i))
 		c.Env = append(c.Env, fmt.Sprint("GOMAXPROCS=", 1+i%2))
+		c.start()
 		s.all = append(s.all, c)
 	}
+	s.mu.Unlock()
 	for _, c := range s.all {
-		tb.start(c)
-	}
-	for i, c := range s.all {
-		if err := c.Wait(); err != nil {
-			t.Errorf("process %d: %v\n%s", i, err, c.stderr.String())
-		}
+		c.end()
 	}
 	s.running.Wait()
 	p.close()
-	h := historyOf(p.requests(), lease)
+	record := p.requests()
+	h := historyOf(record, time.Second)
 	h.check(t, tb.sums())
-	grants, ranOut, gap := h.grants()
-	t.Logf("seed %d: %d requests, %d grants, %d of them over a row that had run out, longest gap %v; %d requests after the lease, by %v at most; stops left %d; sums %v",
-		*seedFlag, len(p.requests()), grants, ranOut, gap, h.late, h.lag, s.left, tb.sums())
+	grants, ranOut, _ := h.grants()
+	if ranOut == 0 {
+		t.Error("nobody was stopped for so long that another one took over")
+	}
+	t.Logf("%d requests, %d grants, %d of them over a row that had run out; %d stops; %d requests after a lease, by %v at most",
+		len(record), grants, ranOut, stops-s.left, h.late, h.lag)
 }
