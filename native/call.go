@@ -42,6 +42,14 @@ func (c *Call) Context() context.Context {
 	return c.ctx
 }
 
+// Renew is called after the call has called back into Lua: the ends around it
+// may be others now. What waits for [Call.Context] then waits anew.
+func (c *Call) Renew() {
+	if c.ctx != nil {
+		c.ctx.Renew()
+	}
+}
+
 // Entered is what the hands showed when the call passed the gate.
 func (c *Call) Entered() vm.Reading { return c.entered }
 

@@ -259,6 +259,7 @@ func (m *module) update(c *native.Call) error {
 		c.L.Push(value)
 		c.L.Push(rev)
 		c.L.Call(2, 1)
+		c.Renew()
 		changed := c.L.Get(-1)
 		c.L.Pop(1)
 		return valueOf(c.Run, changed)

@@ -76,9 +76,13 @@ func text(c *native.Call, v lua.LValue) string {
 	return string(s)
 }
 
+// recordBytes is about what a record takes besides its text and fields: time,
+// level, names.
+const recordBytes = 100
+
 // spend charges a record to the run's account before it is made.
 func spend(c *native.Call, bytes int, fields native.Map) {
-	if account := c.Env.LogBytes; !account.Spend(int64(bytes) + size(fields)) {
+	if account := c.Env.LogBytes; !account.Spend(recordBytes + int64(bytes) + size(fields)) {
 		c.Run.Exceeded(vm.Limit(account.Name), account.Limit)
 	}
 }

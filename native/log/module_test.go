@@ -27,10 +27,10 @@ func TestTooMuchLogEndsTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := nativetest.New(t, nil)
 		r := m.Invoke(t.Context(), runtime.Invocation{
-			Tenant: "a", Script: "test.lua", Limits: tenant.Limits{LogBytes: 1000},
+			Tenant: "a", Script: "test.lua", Limits: tenant.Limits{LogBytes: 2000},
 			Source: `while true do pcall(print, ("x"):rep(98)) end`,
 		})
-		if r.Error == nil || r.Error.Type != runtime.LimitExceeded || !strings.Contains(r.Error.Message, "log_bytes of 1000") {
+		if r.Error == nil || r.Error.Type != runtime.LimitExceeded || !strings.Contains(r.Error.Message, "log_bytes of 2000") {
 			t.Errorf("got %v", r.Error)
 		}
 		if n := strings.Count(m.Log.String(), "info"); n != 10 {

@@ -33,6 +33,22 @@ type CallContext struct {
 	stopped bool
 }
 
+// Renew gives the context the ends that are around its call now, after the call
+// has called back into Lua: a coroutine may have been suspended there, and
+// resumed under others.
+func (c *CallContext) Renew() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	if c.cancel != nil {
+		c.cancel(nil)
+	}
+	c.ctx, c.cancel, c.timer = nil, nil, nil
+	c.at = c.run.ends[len(c.run.ends)-1].nearest
+}
+
 // Used says whether somebody has waited for it.
 func (c *CallContext) Used() bool {
 	c.mu.Lock()
@@ -109,10 +125,11 @@ func (c *CallContext) wait() {
 		c.cancel(context.DeadlineExceeded)
 		return
 	}
+	ctx := c.ctx
 	c.timer = time.AfterFunc(min(left, endsCheck), func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if !c.stopped {
+		if !c.stopped && c.ctx == ctx {
 			c.wait()
 		}
 	})

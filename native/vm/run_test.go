@@ -361,6 +361,9 @@ func TestEndlessRecursionIsAnErrorOfTheScript(t *testing.T) {
 		local function f() return (("x"):gsub("x", f)) end
 		local ok, err = pcall(f)
 		return not ok and err:find("stack overflow", 1, true) ~= nil`)
+	m.expect("stack overflow", `
+		local function f(...) return f(1, ...) end
+		return select(2, pcall(f))`)
 	if n := len(m.Incidents()); n != 0 {
 		t.Errorf("%d incidents: %v", n, m.Incidents())
 	}

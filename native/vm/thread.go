@@ -87,12 +87,8 @@ func (r *Run) runOn(t *lua.LState, n int, handler *lua.LFunction) (err *lua.ApiE
 		r.thread = outer
 		r.nesting--
 		if p := recover(); p != nil {
-			// gopher-lua's PCall itself failed, as it does when the registry
-			// is full: the thread is beyond repair.
-			var ok bool
-			if err, ok = p.(*lua.ApiError); !ok {
-				err = r.incident(p)
-			}
+			// gopher-lua's PCall itself failed: the thread is beyond repair.
+			err = r.fromPCall(p)
 		}
 	}()
 	failure := t.PCall(n, lua.MultRet, handler)
@@ -117,6 +113,22 @@ const internalError = "internal error"
 
 // incidentsMax bounds the errors that a run keeps for the host's log.
 const incidentsMax = 10
+
+// noPosition is how gopher-lua's PCall fails for a frame that hasn't run an
+// instruction: that of a tail call whose arguments have filled the registry.
+const noPosition = "index out of range [-1]"
+
+// fromPCall is the error of a PCall that panicked itself, as it does when the
+// registry is full.
+func (r *Run) fromPCall(p any) *lua.ApiError {
+	if err, ok := p.(*lua.ApiError); ok {
+		return err
+	}
+	if err, ok := p.(error); ok && strings.Contains(err.Error(), noPosition) {
+		return r.incident(callDepth)
+	}
+	return r.incident(p)
+}
 
 // callDepth is what gopher-lua panics with, instead of raising an error, when
 // a thread has too many calls open.
