@@ -4,7 +4,7 @@ import (
 	"context"
 	"iter"
 	"runtime"
-	"sync"
+	"weak"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -38,16 +38,14 @@ type coroutine struct {
 	ends    int // ends that were open at the resume; none of them is the body's
 	resumer *coroutine
 
-	self *lua.LState // the handle, while the body runs
+	self   *lua.LState // the handle, while the body runs
+	handle weak.Pointer[lua.LState]
 }
 
 // coroutines are those of one run.
 type coroutines struct {
 	current *coroutine
 	live    map[*coroutine]struct{} // with a goroutine
-
-	mu      sync.Mutex
-	orphans []*coroutine // suspended, and no script can reach them any more
 }
 
 // handle is the context of the Lua thread that scripts hold for a coroutine.
@@ -120,14 +118,12 @@ func (r *Run) Resume(L *lua.LState, h *lua.LState, first, n int) (int, lua.LValu
 // start gives co a goroutine.
 func (r *Run) start(co *coroutine, h *lua.LState) {
 	cs := &r.coroutines
-	r.closeOrphans()
 	if limit := r.limits.Coroutines; limit > 0 && len(cs.live) >= limit {
-		// Perhaps most of them are garbage that nobody has looked for yet.
-		runtime.GC()
-		runtime.Gosched()
-		r.closeOrphans()
-		if len(cs.live) >= limit {
-			r.Exceeded(Coroutine, int64(limit))
+		if r.closeOrphans() == 0 {
+			runtime.GC() // perhaps many are garbage that nobody has looked for
+			if r.closeOrphans() == 0 {
+				r.Exceeded(Coroutine, int64(limit))
+			}
 		}
 	}
 	co.next, co.stop = iter.Pull(co.body)
@@ -136,7 +132,7 @@ func (r *Run) start(co *coroutine, h *lua.LState) {
 		cs.live = map[*coroutine]struct{}{}
 	}
 	cs.live[co] = struct{}{}
-	runtime.AddCleanup(h, cs.orphan, co)
+	co.handle = weak.Make(h)
 }
 
 // body is what runs on the coroutine's goroutine.
@@ -213,31 +209,22 @@ func (r *Run) Yield(L *lua.LState, n int) int {
 	return len(co.transfer)
 }
 
-// orphan is called by the garbage collector when no script holds co's handle.
-func (cs *coroutines) orphan(co *coroutine) {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	cs.orphans = append(cs.orphans, co)
-}
-
-// closeOrphans unwinds the suspended coroutines that nobody can reach.
-func (r *Run) closeOrphans() {
-	cs := &r.coroutines
-	cs.mu.Lock()
-	orphans := cs.orphans
-	cs.orphans = nil
-	cs.mu.Unlock()
-	if len(orphans) == 0 {
-		return
-	}
+// closeOrphans unwinds the suspended coroutines whose handles have been
+// collected: no script can reach them any more. It returns how many.
+func (r *Run) closeOrphans() (n int) {
 	kill := r.kill
-	for _, co := range orphans {
-		r.close(co)
+	for co := range r.coroutines.live {
+		if co.status == Suspended && co.handle.Value() == nil {
+			r.close(co)
+			n++
+		}
 	}
-	r.kill = kill
-	if kill == nil {
-		r.countSteps()
+	if n > 0 {
+		if r.kill = kill; kill == nil {
+			r.countSteps()
+		}
 	}
+	return n
 }
 
 // close unwinds a suspended body. While it does nothing of it may run.
