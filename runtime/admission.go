@@ -116,12 +116,14 @@ func (s *seat) stay() bool {
 }
 
 // takeAway frees the slots of those who have kept one for too long. Whoever
-// calls it has waited as long, so they had reason to pass theirs on.
+// calls it has waited as long, so they had reason to pass theirs on. A seat
+// that hasn't been told of its slot yet, because the process was stopped or the
+// processor busy, keeps it.
 func (a *admission) takeAway() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, s := range slices.Clone(a.holders) {
-		if time.Since(s.since) > stuckAfter {
+		if len(s.ready) == 0 && time.Since(s.since) > stuckAfter {
 			a.giveUp(s)
 		}
 	}

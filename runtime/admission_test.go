@@ -173,3 +173,26 @@ func TestHoweverARunEndsItsSlotIsFree(t *testing.T) {
 		t.Errorf("got %d free slots, %d holders and %d lines, want 1 and none", e.turns.free, len(e.turns.holders), len(e.turns.lines))
 	}
 }
+
+func TestASlotIsNotTakenFromWhoHasNotBeenToldOfIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAdmission(1)
+		s := a.seat("acme")
+		a.mu.Lock()
+		a.getInLine(s)
+		a.serve()
+		a.mu.Unlock()
+		time.Sleep(time.Second) // the process is stopped
+		a.takeAway()
+		if !s.holds.Load() {
+			t.Fatal("the slot was taken away")
+		}
+		<-s.ready
+		if a.takeAway(); s.holds.Load() {
+			t.Error("the slot is kept for ever")
+		}
+		if !s.Pass(nil, time.Second) {
+			t.Error("no slot though it is free")
+		}
+	})
+}

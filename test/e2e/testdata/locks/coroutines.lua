@@ -13,7 +13,7 @@ end) }
 
 -- One that was made outside ends with the lease as well.
 local old = coroutine.create(function() while true do end end)
-seen.old = { pcall(native.lock.with, "a", { lease_ms = 600 }, function() coroutine.resume(old) return "went on" end) }
+seen.old = { pcall(native.lock.with, "a", { lease_ms = 1000 }, function() coroutine.resume(old) return "went on" end) }
 
 -- Work that outlives the lock may take it later.
 local later
