@@ -1,7 +1,6 @@
 package native
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -145,17 +144,9 @@ func (c *Call) Options(n int, known ...string) Options {
 				return
 			}
 		}
-		c.BadArg(n, "%s", unknownOption(string(name), known))
+		c.BadArg(n, "%s", UnknownOption(string(name), known))
 	})
 	return o
-}
-
-func unknownOption(name string, known []string) string {
-	text := fmt.Sprintf("unknown option %.64q", name)
-	if near := Nearest(name, known); near != "" {
-		return text + fmt.Sprintf(", did you mean %q?", near)
-	}
-	return text + ", known are " + strings.Join(known, ", ")
 }
 
 // Get returns the raw value of an option, nil if it is not set.

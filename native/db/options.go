@@ -1,10 +1,8 @@
 package db
 
 import (
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native"
@@ -30,18 +28,11 @@ func readOptions(v any, known ...string) *options {
 	}
 	for name := range o.set {
 		if !slices.Contains(known, name) {
-			o.fail("unknown option %.64q%s", name, suggestion(name, known))
+			o.fail("%s", native.UnknownOption(name, known))
 			break
 		}
 	}
 	return o
-}
-
-func suggestion(name string, known []string) string {
-	if near := native.Nearest(name, known); near != "" {
-		return fmt.Sprintf(", did you mean %q?", near)
-	}
-	return ", known are " + strings.Join(known, ", ")
 }
 
 func (o *options) fail(format string, args ...any) {

@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native"
@@ -44,6 +45,15 @@ type Holder struct {
 	Process  string // the process on that host; "process"
 	Run      string // the run's id; "run"
 	Script   string // the script's name; "script"
+}
+
+// Attributes returns the attributes of by that are stored.
+func (h Holder) Attributes() map[string]string {
+	all := map[string]string{
+		"host_kind": h.HostKind, "host_name": h.HostName, "process": h.Process, "run": h.Run, "script": h.Script,
+	}
+	maps.DeleteFunc(all, func(_, text string) bool { return text == "" })
+	return all
 }
 
 // Row is a lock as it is stored. An engine stores the attributes that the

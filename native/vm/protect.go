@@ -83,15 +83,6 @@ type Outcome struct {
 	err    *lua.ApiError
 }
 
-// Raised is the error value that the function raised, nil if it returned or
-// was interrupted.
-func (o Outcome) Raised() lua.LValue {
-	if o.err == nil || o.Ended || o.run.kill != nil {
-		return nil
-	}
-	return o.err.Object
-}
-
 // Within calls the function at index fn of L's stack, with the n values above
 // it, and interrupts it once the fast hand passes at. It always returns, so
 // that its caller can clean up; the caller passes the outcome on by

@@ -78,13 +78,13 @@ var options = lua.Options{
 }
 
 // Run is one invocation of a script: its Lua threads, its ends, its accounts.
-// It is used by one goroutine at a time; only the cancellation of its
-// context comes from others.
+// It is used by one goroutine at a time; only the cancellation of its context
+// and the guard's alarm come from others.
 type Run struct {
 	left   int32       // steps until the next look; first, because the hook is hot
 	stride int32       // how many steps left was last set to
 	pace   int32       // how many steps may lie between two looks
-	alarm  atomic.Bool // the guard wants a look now; all others' part of a run
+	alarm  atomic.Bool // the guard wants a look now
 	kill   *Kill       // what has ended the run or one of its frames; nil while all is well
 	steps  int64       // steps counted at the last look
 
@@ -160,9 +160,6 @@ func (r *Run) Thread() *lua.LState { return r.thread }
 
 // Globals returns the table of the run's global variables.
 func (r *Run) Globals() *lua.LTable { return r.root.G.Global }
-
-// Registry is a table that belongs to the host: no script reaches it.
-func (r *Run) Registry() *lua.LTable { return r.root.G.Registry }
 
 // Hands returns the hands that the run's time is read on.
 func (r *Run) Hands() *Hands { return r.hands }

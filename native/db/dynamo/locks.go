@@ -104,16 +104,8 @@ func lockKey(key lock.Key) attributes {
 
 func lockItem(row lock.Row) attributes {
 	by := attributes{}
-	for name, text := range map[string]string{
-		"host_kind": row.By.HostKind,
-		"host_name": row.By.HostName,
-		"process":   row.By.Process,
-		"run":       row.By.Run,
-		"script":    row.By.Script,
-	} {
-		if text != "" {
-			by[name] = encode(text)
-		}
+	for name, text := range row.By.Attributes() {
+		by[name] = encode(text)
 	}
 	item := lockKey(row.Key)
 	item[attrOwner] = str(row.Owner)

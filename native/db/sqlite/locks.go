@@ -81,16 +81,8 @@ func lockKey(key lock.Key) db.Key { return db.Key{Partition: key.Partition(), Ke
 
 func lockValue(row lock.Row) *db.Row {
 	by := native.Map{}
-	for name, text := range map[string]string{
-		"host_kind": row.By.HostKind,
-		"host_name": row.By.HostName,
-		"process":   row.By.Process,
-		"run":       row.By.Run,
-		"script":    row.By.Script,
-	} {
-		if text != "" {
-			by[name] = text
-		}
+	for name, text := range row.By.Attributes() {
+		by[name] = text
 	}
 	value := native.Map{"owner": row.Owner, "start": float64(row.Start), "until": float64(row.Until), "by": by}
 	return &db.Row{Value: value, Rev: row.Owner, Expires: row.Expiry()}
