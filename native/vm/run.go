@@ -3,6 +3,7 @@ package vm
 import (
 	"context"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -115,6 +116,7 @@ type Run struct {
 	coroutines coroutines
 	trace      trace
 	incidents  []error
+	atEnd      []func()
 }
 
 // NewRun makes a run with an empty global table. Its time starts now.
@@ -171,13 +173,22 @@ func (r *Run) Steps() int64 { return r.steps + int64(r.stride-r.left) }
 // for the host's log. Scripts never see their text.
 func (r *Run) Incidents() []error { return r.incidents }
 
-// Close ends the run: suspended coroutines are unwound and every context of
-// the run is cancelled. Nothing of the run may be used afterwards.
+// AtEnd has f called when the run is closed, after what was registered later.
+// A module that opens things outside registers once for all that a run opens.
+// f must neither block nor panic.
+func (r *Run) AtEnd(f func()) { r.atEnd = append(r.atEnd, f) }
+
+// Close ends the run: suspended coroutines are unwound, every context of the
+// run is cancelled, and what it has opened outside is closed. Nothing of the
+// run may be used afterwards.
 func (r *Run) Close() {
 	r.kill = &Kill{Limit: Closed}
 	r.left = 0
 	r.coroutines.closeAll(r)
 	r.cancel()
+	for _, f := range slices.Backward(r.atEnd) {
+		f()
+	}
 	r.leave()
 	if r.guard != nil {
 		r.guard.leave(r)

@@ -427,3 +427,21 @@ func TestStepsCountWhileFramesComeAndGo(t *testing.T) {
 		t.Errorf("killed by %v", k)
 	}
 }
+
+func TestWhatARunHasOpenedIsClosedAtItsEndTheNewestFirst(t *testing.T) {
+	r := NewRun(Config{Hands: NewHands(SystemClock())})
+	var closed []string
+	for _, name := range []string{"older", "newer"} {
+		r.AtEnd(func() { closed = append(closed, name) })
+	}
+	ctx := r.Context()
+	r.AtEnd(func() {
+		if ctx.Err() == nil {
+			t.Error("the contexts of the run still live")
+		}
+	})
+	r.Close()
+	if want := []string{"newer", "older"}; !slices.Equal(closed, want) {
+		t.Errorf("got %v, want %v", closed, want)
+	}
+}
