@@ -2,6 +2,7 @@ package native
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/tenant"
@@ -18,6 +19,9 @@ type Env struct {
 	HostKind string
 	// HostName is the name of the machine.
 	HostName string
+	// HostEnd is the reading of the fast hand at which the host ends, after
+	// which nothing can be cleaned up; 0 is never.
+	HostEnd time.Duration
 	// Log takes what the run logs.
 	Log Logger
 	// DataOps counts requests to the table of native.db against the limit

@@ -77,9 +77,9 @@ type Error struct {
 
 // Frame is one function on a Lua stack.
 type Frame struct {
-	File     string // "" for a function of the host
-	Line     int    // 0 for a function of the host
-	Function string
+	File     string `json:"file"` // "" for a function of the host
+	Line     int    `json:"line"` // 0 for a function of the host
+	Function string `json:"function"`
 }
 
 func (e *Error) Error() string { return string(e.Type) + ": " + e.Message }

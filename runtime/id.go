@@ -10,10 +10,10 @@ import (
 // people take for another.
 const crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
-// newID returns 26 letters that sort by time: 48 bits of milliseconds, then
+// NewID returns 26 letters that sort by time: 48 bits of milliseconds, then
 // 80 random bits. Its source is cryptographic, never a seed from the start of
-// the process: snapshots are cloned.
-func newID(now time.Time) string {
+// the process: snapshots are cloned. It is the id of an invocation.
+func NewID(now time.Time) string {
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:8], uint64(now.UnixMilli())<<16)
 	_, _ = rand.Read(b[6:]) // never fails

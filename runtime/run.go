@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	goruntime "runtime"
+	"time"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -32,6 +33,10 @@ type Invocation struct {
 	Scripts []fs.FS
 	// Log takes what the run logs. Required.
 	Log native.Logger
+	// HostEnd is the reading of the engine's fast hand at which the host itself
+	// ends, so that locks are released before; 0 is never. It doesn't end the
+	// run: see Limits.Timeout.
+	HostEnd time.Duration
 }
 
 // Engine runs scripts. It holds what all runs of a process share, and any
@@ -80,7 +85,7 @@ func (e *Engine) Run(ctx context.Context, inv Invocation) *Result {
 	hands := e.config.Hands
 	began := hands.Read()
 	if inv.ID == "" {
-		inv.ID = newID(began.Wall)
+		inv.ID = NewID(began.Wall)
 	}
 	r := &Result{ID: inv.ID, StartedAt: began.Wall}
 	defer func() { r.Duration = hands.Fast() - began.Fast }()
@@ -99,7 +104,7 @@ func (e *Engine) run(ctx context.Context, inv Invocation, proto *lua.FunctionPro
 	env := &native.Env{
 		Tenant: inv.Tenant, Script: inv.Script, RunID: inv.ID,
 		HostKind: e.config.HostKind, HostName: e.config.HostName,
-		Log:      inv.Log,
+		Log: inv.Log, HostEnd: inv.HostEnd,
 		DataOps:  &native.Account{Name: "max_data_ops", Limit: limits.DataOps},
 		LogBytes: &native.Account{Name: "log_bytes", Limit: limits.LogBytes},
 	}
@@ -190,6 +195,6 @@ func interrupted(k *vm.Kill, limits tenant.Limits) *Error {
 
 // Counters is what a run used up.
 type Counters struct {
-	Instructions int64
-	DataOps      int64
+	Instructions int64 `json:"instructions"`
+	DataOps      int64 `json:"data_ops"`
 }

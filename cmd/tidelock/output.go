@@ -22,7 +22,7 @@ func printResult(cmd *cobra.Command, r *runtime.Result) error {
 	out := cmd.OutOrStdout()
 	text := r.JSON
 	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-		text = envelope(map[string]any{"ok": true, "value": json.RawMessage(r.JSON), "run_id": r.ID, "duration_ms": r.Duration.Milliseconds()})
+		text = envelope(r)
 	} else if isTerminal(out) {
 		var b bytes.Buffer
 		if err := json.Indent(&b, r.JSON, "", "  "); err != nil {
@@ -59,12 +59,15 @@ func isTerminal(w io.Writer) bool {
 	return ok && isatty.IsTerminal(f.Fd())
 }
 
-func envelope(fields map[string]any) []byte {
-	text, err := json.Marshal(fields)
-	if err != nil {
-		panic(err) // strings, numbers and JSON always marshal
+// envelope is what a command prints with --json.
+func envelope(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic(err) // numbers, JSON and strings always marshal
 	}
-	return text
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
 // report tells why a run failed and returns its exit code. With --json the
@@ -72,30 +75,11 @@ func envelope(fields map[string]any) []byte {
 // people. inv is nil if the run hasn't begun.
 func report(cmd *cobra.Command, e *runtime.Error, inv *runtime.Invocation) error {
 	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s\n", escapeControls(envelope(map[string]any{"ok": false, "error": errorFields(e)})))
+		fmt.Fprintf(cmd.OutOrStdout(), "%s\n", escapeControls(envelope(map[string]any{"ok": false, "error": e})))
 	} else {
 		describe(cmd.ErrOrStderr(), e, inv)
 	}
 	return exitCode(e.Type.ExitCode())
-}
-
-func errorFields(e *runtime.Error) map[string]any {
-	f := map[string]any{"type": e.Type, "message": e.Message, "retryable": e.Retryable}
-	if e.Code != "" {
-		f["code"] = e.Code
-	}
-	if e.Line > 0 {
-		f["file"], f["line"] = e.File, e.Line
-	}
-	if e.Column > 0 {
-		f["column"] = e.Column
-	}
-	stack := []map[string]any{}
-	for _, frame := range e.Stack {
-		stack = append(stack, map[string]any{"file": frame.File, "line": frame.Line, "function": frame.Function})
-	}
-	f["stack"] = stack
-	return f
 }
 
 // describe writes an error for people: type and message, where it happened

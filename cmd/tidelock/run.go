@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -16,8 +15,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tidelock-lua/tidelock/cmd/internal/wire"
-	"github.com/tidelock-lua/tidelock/native"
-	"github.com/tidelock-lua/tidelock/native/json"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
 )
@@ -116,16 +113,13 @@ func invocation(stdin io.Reader, path string, f runFlags) (*runtime.Invocation, 
 	}, nil
 }
 
-// eventBytesMax is the largest event, as on AWS Lambda.
-const eventBytesMax = 6 << 20
-
 // readEvent reads the event that --event names.
 func readEvent(stdin io.Reader, event string) (any, *runtime.Error) {
 	var text []byte
 	var err error
 	switch {
 	case event == "-":
-		text, err = io.ReadAll(io.LimitReader(stdin, eventBytesMax+1))
+		text, err = io.ReadAll(io.LimitReader(stdin, runtime.EventBytesMax+1))
 	case len(event) > 0 && event[0] == '@':
 		text, err = os.ReadFile(event[1:])
 	default:
@@ -134,20 +128,7 @@ func readEvent(stdin io.Reader, event string) (any, *runtime.Error) {
 	if err != nil {
 		return nil, runtime.Errorf(runtime.EventInvalid, "%v", err)
 	}
-	if len(text) > eventBytesMax {
-		return nil, runtime.Errorf(runtime.EventTooLarge, "the event has more than %d bytes", eventBytesMax)
-	}
-	if len(bytes.TrimSpace(text)) == 0 {
-		return nil, nil
-	}
-	v, err := json.Decode(text)
-	if err != nil {
-		return nil, runtime.Errorf(runtime.EventInvalid, "the event is not JSON: %v", err)
-	}
-	if v == (native.Null{}) {
-		return nil, nil
-	}
-	return v, nil
+	return runtime.ParseEvent(text)
 }
 
 // interruptible returns a context that Ctrl-C cancels, and a request to

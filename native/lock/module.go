@@ -8,7 +8,6 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/tidelock-lua/tidelock/native"
-	"github.com/tidelock-lua/tidelock/native/vm"
 )
 
 const (
@@ -20,9 +19,6 @@ const (
 type ModuleOptions struct {
 	// Process names this process in the rows, for people; "" leaves it out.
 	Process string
-	// HostEnd is when the host of a run ends, on the fast hand; nil: it doesn't.
-	// See [Request.HostEnd].
-	HostEnd func(*vm.Run) time.Duration
 }
 
 // NewModule returns the module native.lock. The hands of locks have to be
@@ -102,21 +98,18 @@ func (m *module) arguments(c *native.Call, known ...string) (Request, int, nativ
 // request is what the run of c asks for by default.
 func (m *module) request(c *native.Call, name string) Request {
 	e := c.Env
-	r := Request{
-		Key:   Key{Tenant: e.Tenant, Name: name},
-		Asked: c.Entered(),
-		Lease: min(defaultLease, m.locks.maxLease),
-		By:    Holder{HostKind: e.HostKind, HostName: e.HostName, Process: m.options.Process, Run: e.RunID, Script: e.Script},
-		Held:  native.State(c.Run, heldKey{}, func() *Held { return new(Held) }),
-		Spend: func() error { return spend(e.DataOps, name) },
+	return Request{
+		Key:     Key{Tenant: e.Tenant, Name: name},
+		Asked:   c.Entered(),
+		Lease:   min(defaultLease, m.locks.maxLease),
+		By:      Holder{HostKind: e.HostKind, HostName: e.HostName, Process: m.options.Process, Run: e.RunID, Script: e.Script},
+		Held:    native.State(c.Run, heldKey{}, func() *Held { return new(Held) }),
+		HostEnd: e.HostEnd,
+		Spend:   func() error { return spend(e.DataOps, name) },
 		Warn: func(text string) {
 			e.Log.Log("warn", text, native.Map{"lock": name})
 		},
 	}
-	if m.options.HostEnd != nil {
-		r.HostEnd = m.options.HostEnd(c.Run)
-	}
-	return r
 }
 
 // heldKey is where a run keeps the locks that it holds.

@@ -1,0 +1,76 @@
+package runtime
+
+import (
+	"io"
+	"io/fs"
+	"path"
+	"strconv"
+
+	"github.com/tidelock-lua/tidelock/tenant"
+)
+
+// Tenant is what a host knows of a tenant.
+type Tenant struct {
+	ID tenant.ID
+	// Scripts are the folders that its scripts, and what they require, lie in:
+	// its own first, then those that it shares with others.
+	Scripts []fs.FS
+	// Limits bound its runs; zero fields stand for their defaults.
+	Limits tenant.Limits
+}
+
+// Directory is the tenants of a host. It must not change while runs start.
+type Directory map[tenant.ID]Tenant
+
+const (
+	sourceBytesMax = 1 << 20 // of what is read; the compiler has a limit of its own
+	nameBytesMax   = 255     // of a script's path
+)
+
+// Invocation prepares a run: it finds the tenant and its script, whose name is
+// its path below the tenant's folder with or without .lua, and reads the event.
+// ID and Log are left to the host. The error is one of [TenantUnknown],
+// [ScriptNotFound], [EventInvalid] and [EventTooLarge].
+func (d Directory) Invocation(id, script string, event []byte) (*Invocation, *Error) {
+	t, ok := d[tenant.ID(id)]
+	if !ok {
+		return nil, Errorf(TenantUnknown, "there is no tenant %s", shown(id))
+	}
+	name, source, ok := t.script(script)
+	if !ok {
+		return nil, Errorf(ScriptNotFound, "tenant %s has no script %s", t.ID, shown(script))
+	}
+	value, failed := ParseEvent(event)
+	if failed != nil {
+		return nil, failed
+	}
+	return &Invocation{
+		Tenant: t.ID, Script: name, Source: source, Event: value,
+		Limits: t.Limits, Scripts: t.Scripts,
+	}, nil
+}
+
+// script reads one of the tenant's own scripts.
+func (t Tenant) script(name string) (file, source string, ok bool) {
+	if path.Ext(name) != ".lua" {
+		name += ".lua"
+	}
+	if len(t.Scripts) == 0 || len(name) > nameBytesMax || !fs.ValidPath(name) {
+		return "", "", false
+	}
+	f, err := t.Scripts[0].Open(name)
+	if err != nil {
+		return "", "", false
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, sourceBytesMax+1))
+	return name, string(text), err == nil
+}
+
+// shown is a name that nobody knows as an error says it: quoted, and not long.
+func shown(name string) string {
+	if len(name) > nameBytesMax {
+		name = name[:nameBytesMax] + "..."
+	}
+	return strconv.QuoteToGraphic(name)
+}

@@ -1,0 +1,30 @@
+package runtime
+
+import (
+	"bytes"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/json"
+)
+
+// EventBytesMax is the largest event in bytes, as on AWS Lambda.
+const EventBytesMax = 6 << 20
+
+// ParseEvent reads an event that arrived as JSON. Nothing, white space and null
+// all give nil: no event.
+func ParseEvent(text []byte) (any, *Error) {
+	if len(text) > EventBytesMax {
+		return nil, Errorf(EventTooLarge, "the event has more than %d bytes", EventBytesMax)
+	}
+	if len(bytes.TrimSpace(text)) == 0 {
+		return nil, nil
+	}
+	v, err := json.Decode(text)
+	if err != nil {
+		return nil, Errorf(EventInvalid, "the event is not JSON: %v", err)
+	}
+	if v == (native.Null{}) {
+		return nil, nil
+	}
+	return v, nil
+}

@@ -1,0 +1,53 @@
+package runtime
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+)
+
+// MarshalJSON is a result as hosts hand it out: id, ok, value or error,
+// started_at, duration_ms, counters. A value that looks like an error is still
+// a value: ok says which it is.
+func (r *Result) MarshalJSON() ([]byte, error) {
+	return marshal(struct {
+		ID        string          `json:"id"`
+		OK        bool            `json:"ok"`
+		Value     json.RawMessage `json:"value,omitempty"`
+		Error     *Error          `json:"error,omitempty"`
+		StartedAt time.Time       `json:"started_at"`
+		Duration  float64         `json:"duration_ms"`
+		Counters  Counters        `json:"counters"`
+	}{
+		ID: r.ID, OK: r.Error == nil, Value: r.JSON, Error: r.Error,
+		StartedAt: r.StartedAt.UTC(), Duration: float64(r.Duration.Microseconds()) / 1000, Counters: r.Counters,
+	})
+}
+
+// MarshalJSON is an error as hosts hand it out: type, message, retryable and
+// stack, and where they are known code, file, line and column.
+func (e *Error) MarshalJSON() ([]byte, error) {
+	stack := e.Stack
+	if stack == nil {
+		stack = []Frame{} // a list, even if it is empty
+	}
+	return marshal(struct {
+		Type      ErrorType `json:"type"`
+		Message   string    `json:"message"`
+		Code      string    `json:"code,omitempty"`
+		Retryable bool      `json:"retryable"`
+		File      string    `json:"file,omitempty"`
+		Line      int       `json:"line,omitempty"`
+		Column    int       `json:"column,omitempty"`
+		Stack     []Frame   `json:"stack"`
+	}{e.Type, e.Message, e.Code, e.Retryable, e.File, e.Line, e.Column, stack})
+}
+
+// marshal leaves <, > and & as they are: nobody puts these texts into HTML.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
