@@ -1,0 +1,185 @@
+// Package config reads how a program is set up: defaults, then the file
+// tidelock.yaml, then the environment, then flags, each counting more than
+// those before. What it doesn't know is an error that says where it stands and
+// what was probably meant.
+package config
+
+// Config is the configuration of a program, complete with its defaults. The
+// names of its fields in files are in their tags.
+type Config struct {
+	DB     DB             `key:"db"`
+	Lock   Lock           `key:"lock"`
+	Limits Limits         `key:"limits"`
+	HTTP   HTTP           `key:"http"`
+	SQL    map[string]SQL `key:"sql"`
+	// Tenants by their ids.
+	Tenants map[string]Tenant `key:"tenants"`
+	Task    Task              `key:"task"`
+	Lambda  Lambda            `key:"lambda"`
+	Log     Log               `key:"log"`
+	Trace   Trace             `key:"trace"`
+
+	values []Value // for Values
+}
+
+// DB says where native.db keeps its data: in an embedded file or in a table of
+// DynamoDB, never both.
+type DB struct {
+	// File is the file of the embedded engine; a relative one that stands in a
+	// configuration file lies beside that. Default "tidelock.db", "" with a
+	// table.
+	File string `key:"file"`
+	// Table is the name of the table.
+	Table string `key:"table"`
+	// Region is the table's region; default that of AWS's own configuration.
+	Region string `key:"region"`
+	// Endpoint is the address of the service; default that of the region.
+	Endpoint string `key:"endpoint"`
+}
+
+// Lock configures native.lock.
+type Lock struct {
+	// GuardMillis is how long a row outlives its lease, in milliseconds: at
+	// least 1000. Default 2000. All processes of a table should agree.
+	GuardMillis Count `key:"guard_ms"`
+	// MaxLease is the longest lease that a script may ask for. Default 1 h.
+	MaxLease Duration `key:"max_lease"`
+	// MaxSkewMillis is how far this machine's clock may be off before that is
+	// reported, in milliseconds. Default 1000.
+	MaxSkewMillis Count `key:"max_skew_ms"`
+}
+
+// Limits bound each run; what they mean stands at tenant.Limits.
+type Limits struct {
+	Timeout      Duration `key:"timeout"`
+	Instructions Budget   `key:"instructions"` // 0: no limit
+	Memory       Size     `key:"memory"`
+	Coroutines   Count    `key:"coroutines"`
+	MaxDataOps   Count    `key:"max_data_ops"`
+	LogBytes     Size     `key:"log_bytes"`
+	ResultBytes  Size     `key:"result_bytes"`
+}
+
+// HTTP says what native.http may reach.
+type HTTP struct {
+	// Allow lists hosts: "api.example.com", "*.example.org:8443", or one
+	// address with its port. Default: none.
+	Allow []string `key:"allow"`
+}
+
+// SQL is a connection that scripts open by its name.
+type SQL struct {
+	// Driver is "postgres", "mysql" or "sqlite".
+	Driver   string `key:"driver"`
+	Host     string `key:"host"`
+	Port     Count  `key:"port"`
+	User     string `key:"user"`
+	Password Secret `key:"password"`
+	Database string `key:"database"`
+	// TLS is "require" (default: encrypted, certificate checked) or "off".
+	TLS string `key:"tls"`
+	// File is the database of the driver sqlite.
+	File string `key:"file"`
+	// MaxOpen bounds the connections that a tenant has open. Default 4.
+	MaxOpen Count `key:"max_open"`
+	// ReadOnly refuses whatever writes. Default false.
+	ReadOnly bool `key:"read_only"`
+}
+
+// Tenant is one tenant's part. What it leaves out is as for everybody.
+type Tenant struct {
+	// Scripts is the folder of its scripts; a relative one lies beside the
+	// configuration file.
+	Scripts string `key:"scripts"`
+	// Shared are folders that its scripts may require from besides.
+	Shared []string `key:"shared"`
+	Limits Limits   `key:"limits"`
+	// HTTP takes the place of the general list if it is there.
+	HTTP *HTTP `key:"http"`
+	// SQL are connections besides the general ones; those of the same name take
+	// their place.
+	SQL map[string]SQL `key:"sql"`
+	// Tokens let their bearers act for the tenant over HTTP, as
+	// "sha256:<hex>".
+	Tokens []string `key:"tokens"`
+}
+
+// Task configures tidelock task serve.
+type Task struct {
+	// Listen is the address of the API. Default "127.0.0.1:8080".
+	Listen string `key:"listen"`
+	// InternalListen is the address of health checks and metrics. Default
+	// "127.0.0.1:9090".
+	InternalListen string `key:"internal_listen"`
+	// OperatorTokens let their bearers act for every tenant, as "sha256:<hex>".
+	OperatorTokens []string `key:"operator_tokens"`
+	// StopTimeout is how long the platform waits between the request to stop
+	// and the kill. Default 30 s.
+	StopTimeout Duration `key:"stop_timeout"`
+	// Running bounds the runs at once of the process, of one tenant and of one
+	// script. Defaults 256, 64 and 64.
+	Running       Count `key:"running"`
+	TenantRunning Count `key:"tenant_running"`
+	ScriptRunning Count `key:"script_running"`
+	// Queue is how many invocations of a tenant may wait. Default 1000.
+	Queue Count `key:"queue"`
+	// Schedules by their names.
+	Schedules map[string]Schedule `key:"schedules"`
+}
+
+// Schedule runs a script at planned times, once in all processes.
+type Schedule struct {
+	Tenant string `key:"tenant"`
+	Script string `key:"script"`
+	// Event is given to the script, as JSON.
+	Event string `key:"event"`
+	// Cron is five fields, or "@every 90s".
+	Cron string `key:"cron"`
+	// Zone is the time zone of Cron. Default UTC.
+	Zone string `key:"zone"`
+	// Overlap says what happens at a planned time while the run before goes
+	// on: "skip" (default) or "queue".
+	Overlap string `key:"overlap"`
+	// Missed says what happens to planned times that passed while no process
+	// ran: "skip", or "once" (default).
+	Missed string `key:"missed"`
+}
+
+// Lambda configures the program for AWS Lambda.
+type Lambda struct {
+	// Margin is what is kept of the platform's time to clean up, besides 2 % of
+	// it. Default 250 ms.
+	Margin Duration `key:"margin"`
+	// Routes say whose events some are.
+	Routes []Route `key:"routes"`
+	// BatchResponses are the ARNs of the queues whose mapping has
+	// ReportBatchItemFailures switched on.
+	BatchResponses []string `key:"batch_responses"`
+	// EmbeddedDB allows db.file, which lasts as long as one environment.
+	// Default false.
+	EmbeddedDB bool `key:"embedded_db"`
+}
+
+// Route gives events to a tenant's script.
+type Route struct {
+	// Match is the ARN of a queue, a rule or a bucket, or the route of an HTTP
+	// request such as "POST /orders".
+	Match  string `key:"match"`
+	Tenant string `key:"tenant"`
+	Script string `key:"script"`
+}
+
+// Log configures the log.
+type Log struct {
+	// Level is the lowest that is written: "debug" (default), "info", "warn" or
+	// "error".
+	Level string `key:"level"`
+	// Format is "json", "console", or "auto" (default: console on a terminal).
+	Format string `key:"format"`
+}
+
+// Trace configures the spans of OpenTelemetry.
+type Trace struct {
+	// Endpoint is where spans go by OTLP over HTTP, as a URL. Default: nowhere.
+	Endpoint string `key:"endpoint"`
+}

@@ -1,0 +1,225 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/knadh/koanf/providers/confmap"
+	"github.com/knadh/koanf/providers/env/v2"
+	"github.com/knadh/koanf/v2"
+
+	"github.com/tidelock-lua/tidelock/tenant"
+)
+
+const (
+	// DefaultFile is the configuration file that is read if it is there and no
+	// other is named.
+	DefaultFile = "tidelock.yaml"
+	// EnvFile is the variable of the environment that names another.
+	EnvFile = envPrefix + "CONFIG"
+
+	envPrefix    = "TIDELOCK_"
+	envSeparator = "__"
+	// separator lies between the keys of a path inside koanf: keys themselves
+	// may have dots and slashes.
+	separator = "\x00"
+)
+
+// Options say where a configuration is read from.
+type Options struct {
+	// File is the configuration file; "" is the one that the environment names,
+	// or else [DefaultFile] if it is there.
+	File string
+	// Environ is the environment as of [os.Environ].
+	Environ []string
+	// Flags are what flags say: they count most.
+	Flags []Flag
+}
+
+// Flag is what one flag says.
+type Flag struct {
+	Key   string // such as "db.table"
+	Name  string // such as "--db-table"
+	Value any
+}
+
+// layer is one source of a configuration.
+type layer struct {
+	values map[string]any
+	// origin says where the value at a path stands.
+	origin func(path []string) string
+	// folder is what relative paths are relative to; "" is the working folder.
+	folder string
+}
+
+// Load reads a configuration and checks it. Its error lists all that is wrong,
+// a line each.
+func Load(o Options) (*Config, error) {
+	layers, err := o.layers()
+	if err != nil {
+		return nil, err
+	}
+	merged := koanf.New(separator)
+	d := decoder{origins: map[string]string{}}
+	for _, l := range layers {
+		d.check(l)
+		if len(d.errs) > 0 {
+			return nil, errors.Join(d.errs...)
+		}
+		oneStore(merged, l)
+		if err := merged.Load(confmap.Provider(l.values, ""), nil); err != nil {
+			return nil, err
+		}
+	}
+	c := &Config{}
+	d.decode(c, merged.Raw())
+	if len(d.errs) > 0 {
+		return nil, errors.Join(d.errs...)
+	}
+	c.values = d.values
+	return c, c.complete(d.origins)
+}
+
+// layers reads all sources, those that count least first.
+func (o Options) layers() ([]layer, error) {
+	layers := []layer{{defaults(), func([]string) string { return "default" }, ""}}
+	file, named := o.File, o.File != ""
+	for _, v := range o.Environ {
+		if value, ok := strings.CutPrefix(v, EnvFile+"="); ok && file == "" {
+			file, named = value, value != ""
+		}
+	}
+	if file == "" {
+		file = DefaultFile
+	}
+	text, err := os.ReadFile(file)
+	switch {
+	case err == nil:
+		l, err := parse(file, text)
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, l)
+	case named || !errors.Is(err, os.ErrNotExist):
+		return nil, err
+	}
+	environment, err := o.environment()
+	if err != nil {
+		return nil, err
+	}
+	return append(layers, environment, o.flags()), nil
+}
+
+// environment reads variables such as TIDELOCK_DB__TABLE. An empty one is as
+// good as none.
+func (o Options) environment() (layer, error) {
+	k := koanf.New(separator)
+	err := k.Load(env.Provider(separator, env.Opt{
+		Prefix: envPrefix,
+		TransformFunc: func(name, value string) (string, any) {
+			if name == EnvFile || value == "" {
+				return "", nil
+			}
+			return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, envPrefix)), envSeparator, separator), value
+		},
+		EnvironFunc: func() []string { return o.Environ },
+	}), nil)
+	return layer{k.Raw(), func(path []string) string {
+		return envPrefix + strings.ToUpper(strings.Join(path, envSeparator))
+	}, ""}, err
+}
+
+func (o Options) flags() layer {
+	values := map[string]any{}
+	names := map[string]string{}
+	for _, f := range o.Flags {
+		at := values
+		keys := strings.Split(f.Key, ".")
+		for _, k := range keys[:len(keys)-1] {
+			below, ok := at[k].(map[string]any)
+			if !ok {
+				below = map[string]any{}
+				at[k] = below
+			}
+			at = below
+		}
+		at[keys[len(keys)-1]] = f.Value
+		names[f.Key] = f.Name
+	}
+	return layer{values, func(path []string) string { return names[strings.Join(path, ".")] }, ""}
+}
+
+// oneStore drops what earlier layers say of a file if l names a table, and the
+// other way round: a flag chooses another store than the environment.
+func oneStore(merged *koanf.Koanf, l layer) {
+	db, _ := l.values["db"].(map[string]any)
+	drop := func(keys ...string) {
+		for _, k := range keys {
+			merged.Delete("db" + separator + k)
+		}
+	}
+	if _, ok := db["table"]; ok {
+		drop("file")
+	}
+	if _, ok := db["file"]; ok {
+		drop("table", "region", "endpoint")
+	}
+}
+
+// complete checks what no single value shows.
+func (c *Config) complete(origins map[string]string) error {
+	var errs []error
+	wrong := func(path, format string, args ...any) {
+		where := origins[path]
+		if where != "" {
+			where += ": "
+		}
+		errs = append(errs, fmt.Errorf("%s%s: %s", where, path, fmt.Sprintf(format, args...)))
+	}
+	switch {
+	case c.DB.File != "" && c.DB.Table != "":
+		wrong("db.file", "excludes db.table (%s)", origins["db.table"])
+	case c.DB.Table == "" && (strings.HasPrefix(origins["db.region"], "-") || strings.HasPrefix(origins["db.endpoint"], "-")):
+		errs = append(errs, errors.New("--db-region and --db-endpoint need --db-table"))
+	case c.DB.Table == "":
+		c.DB.Region, c.DB.Endpoint = "", ""
+	}
+	if c.Lock.GuardMillis < 1000 {
+		wrong("lock.guard_ms", "got %d, want 1000 or more", c.Lock.GuardMillis)
+	}
+	oneOf := func(path, got string, known ...string) {
+		if !slices.Contains(known, got) {
+			wrong(path, "got %q, want one of %s", got, strings.Join(known, ", "))
+		}
+	}
+	oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
+	oneOf("log.format", c.Log.Format, "auto", "json", "console")
+	connections := func(at string, all map[string]SQL) {
+		for name, s := range all {
+			oneOf(at+"sql."+name+".driver", s.Driver, "postgres", "mysql", "sqlite")
+			if s.TLS != "" {
+				oneOf(at+"sql."+name+".tls", s.TLS, "require", "off")
+			}
+		}
+	}
+	connections("", c.SQL)
+	for id, t := range c.Tenants {
+		if _, err := tenant.Parse(id); err != nil {
+			wrong("tenants."+id, "%v", err)
+		}
+		connections("tenants."+id+".", t.SQL)
+	}
+	return errors.Join(errs...)
+}
+
+// beside makes a path that stands in a file relative to that file's folder.
+func beside(folder, path string) string {
+	if folder == "" || path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(folder, path)
+}

@@ -1,0 +1,77 @@
+package config
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+
+	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/tenant"
+)
+
+// TenantLimits are the limits of a tenant's runs: its own where they are set,
+// else those of everybody.
+func (c *Config) TenantLimits(id tenant.ID) tenant.Limits {
+	own, all := c.Tenants[string(id)].Limits, c.Limits
+	return tenant.Limits{
+		Timeout:      or(own.Timeout, all.Timeout).Value(),
+		Instructions: int64(or(own.Instructions, all.Instructions)),
+		MemoryBytes:  int64(or(own.Memory, all.Memory)),
+		Coroutines:   int(or(own.Coroutines, all.Coroutines)),
+		DataOps:      int64(or(own.MaxDataOps, all.MaxDataOps)),
+		LogBytes:     int64(or(own.LogBytes, all.LogBytes)),
+		ResultBytes:  int64(or(own.ResultBytes, all.ResultBytes)),
+	}
+}
+
+func or[T ~int64](own, all T) T {
+	if own != 0 {
+		return own
+	}
+	return all
+}
+
+// Allow lists the hosts that native.http may reach for a tenant.
+func (c *Config) Allow(id tenant.ID) []string {
+	if own := c.Tenants[string(id)].HTTP; own != nil {
+		return own.Allow
+	}
+	return c.HTTP.Allow
+}
+
+// Connections are the connections that a tenant's scripts may open, by name.
+func (c *Config) Connections(id tenant.ID) map[string]SQL {
+	all := maps.Clone(c.SQL)
+	if all == nil {
+		all = map[string]SQL{}
+	}
+	maps.Copy(all, c.Tenants[string(id)].SQL)
+	return all
+}
+
+// Directory opens the folders of all tenants. Nothing outside a folder is ever
+// read, whatever links lie in it.
+func (c *Config) Directory() (runtime.Directory, error) {
+	d := runtime.Directory{}
+	for name, t := range c.Tenants {
+		id := tenant.ID(name)
+		folders := t.Shared
+		if t.Scripts != "" {
+			folders = append([]string{t.Scripts}, folders...)
+		}
+		var roots []fs.FS
+		for _, folder := range folders {
+			root, err := os.OpenRoot(folder)
+			if err != nil {
+				return nil, fmt.Errorf("tenants.%s: %w", name, err)
+			}
+			roots = append(roots, root.FS())
+		}
+		if t.Scripts == "" {
+			roots = nil // shared folders hold no scripts of its own
+		}
+		d[id] = runtime.Tenant{ID: id, Scripts: roots, Limits: c.TenantLimits(id)}
+	}
+	return d, nil
+}

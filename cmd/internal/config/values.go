@@ -1,0 +1,121 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+)
+
+// Duration is a time with its unit, such as 1.5s: more than 0, at most ten
+// years.
+type Duration time.Duration
+
+// longest keeps sums of durations and times far from overflow.
+const longest = 10 * 365 * 24 * time.Hour
+
+// Value returns d as Go's.
+func (d Duration) Value() time.Duration { return time.Duration(d) }
+
+func (d Duration) String() string { return time.Duration(d).String() }
+
+// UnmarshalText reads a duration.
+func (d *Duration) UnmarshalText(text []byte) error {
+	v, err := time.ParseDuration(string(text))
+	switch {
+	case err != nil:
+		return errors.New(`want a time with its unit, such as "1.5s"`)
+	case v <= 0 || v > longest:
+		return fmt.Errorf("want more than 0 and at most %v", longest)
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// Size is a number of bytes, with or without a unit, such as 128MiB: at least
+// 1.
+type Size int64
+
+func (s Size) String() string {
+	if s%(1<<20) == 0 {
+		return strconv.FormatInt(int64(s>>20), 10) + "MiB"
+	}
+	return strconv.FormatInt(int64(s), 10)
+}
+
+// UnmarshalText reads a size.
+func (s *Size) UnmarshalText(text []byte) error {
+	v, err := humanize.ParseBytes(string(text))
+	if err != nil || v < 1 || v > math.MaxInt64/2 {
+		return errors.New(`want a size such as "128MiB", at least 1 byte`)
+	}
+	*s = Size(v)
+	return nil
+}
+
+// Count is a whole number of at least 1.
+type Count int64
+
+// UnmarshalText reads a count.
+func (c *Count) UnmarshalText(text []byte) error {
+	v, err := strconv.ParseInt(string(text), 10, 64)
+	if err != nil || v < 1 || v > math.MaxInt32 {
+		return fmt.Errorf("want a whole number from 1 to %d", math.MaxInt32)
+	}
+	*c = Count(v)
+	return nil
+}
+
+// Budget is a whole number, 0 for no limit.
+type Budget int64
+
+// UnmarshalText reads a budget.
+func (b *Budget) UnmarshalText(text []byte) error {
+	v, err := strconv.ParseInt(string(text), 10, 64)
+	if err != nil || v < 0 {
+		return errors.New("want a whole number, 0 for no limit")
+	}
+	*b = Budget(v)
+	return nil
+}
+
+// Secret says where a secret is: "env:NAME" or "file:PATH". The secret itself
+// never stands in a configuration, so whatever prints one prints no secret.
+type Secret string
+
+// UnmarshalText reads where a secret is.
+func (s *Secret) UnmarshalText(text []byte) error {
+	kind, name, _ := strings.Cut(string(text), ":")
+	if name == "" || kind != "env" && kind != "file" {
+		// What was found may be the secret itself.
+		return errors.New(`want "env:NAME" or "file:PATH", never the secret itself`)
+	}
+	*s = Secret(text)
+	return nil
+}
+
+// Resolve returns the secret; that of no reference is "". A file's last line
+// end doesn't belong to it.
+func (s Secret) Resolve() (string, error) {
+	kind, name, _ := strings.Cut(string(s), ":")
+	switch {
+	case s == "":
+		return "", nil
+	case kind == "env":
+		value, ok := os.LookupEnv(name)
+		if !ok {
+			return "", fmt.Errorf("the environment has no %s", name)
+		}
+		return value, nil
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), nil
+}
