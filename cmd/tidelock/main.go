@@ -8,6 +8,8 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"github.com/tidelock-lua/tidelock/cmd/internal/config"
 )
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -36,6 +38,7 @@ func rootCommand() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.PersistentFlags().Bool("json", false, "print machine-readable JSON, one object a line")
+	root.PersistentFlags().String("config", "", "configuration file (default "+config.DefaultFile+" if it is there, environment "+config.EnvFile+")")
 	root.AddCommand(runCommand(), tableCommand(), versionCommand())
 	return root
 }

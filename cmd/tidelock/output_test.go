@@ -5,11 +5,12 @@ import (
 	"testing"
 
 	"github.com/tidelock-lua/tidelock/cmd/internal/wire"
+	"github.com/tidelock-lua/tidelock/runtime"
 )
 
 func TestRecordsOnATerminalHaveNoControlCharactersAndForgeNoOther(t *testing.T) {
 	var out strings.Builder
-	log := wire.ScriptLog(wire.NewLog(terminalLog{&out}, true), "a", "test.lua")
+	log := wire.ScriptLog(wire.NewLog(terminalLog{&out}, true), &runtime.Invocation{ID: "1", Tenant: "a", Script: "test.lua"})
 	log.Log("info", "red \x1b[31m\r\x7f\u009b\n12:00:00.000\tERROR\tforged", nil)
 	log.Log("info", "next", nil)
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")

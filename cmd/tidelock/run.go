@@ -24,7 +24,6 @@ type runFlags struct {
 	tenant  string
 	event   string
 	timeout time.Duration
-	db      wire.DB
 }
 
 func runCommand() *cobra.Command {
@@ -44,29 +43,34 @@ error. Ctrl-C interrupts the script; its locks are released.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.tenant, "tenant", "dev", "tenant whose script it is")
 	flags.StringVar(&f.event, "event", "", "event as JSON, @FILE, or - for standard input")
-	flags.DurationVar(&f.timeout, "timeout", 30*time.Second, "longest time the script may run")
-	f.db.AddFlags(flags)
+	flags.DurationVar(&f.timeout, "timeout", 0, "longest time the script may run (default 30s, or what the configuration says)")
+	addDBFlags(flags)
 	return cmd
 }
 
 func runScript(cmd *cobra.Command, path string, f runFlags) error {
-	inv, failed := invocation(cmd.InOrStdin(), path, f)
+	inv, failed := invocation(cmd, path, f)
 	if failed != nil {
 		return report(cmd, failed, nil)
 	}
-	db, err := f.db.Resolve(os.Getenv)
+	c, err := loadConfig(cmd)
 	if err != nil {
 		return report(cmd, runtime.Errorf(runtime.HostConfigInvalid, "%v", err), nil)
 	}
-	log := newLog()
-	program, err := wire.New(wire.Config{HostKind: "cli", DB: db, Log: log})
+	timeout := inv.Limits.Timeout
+	inv.Limits = c.TenantLimits(inv.Tenant)
+	if timeout > 0 {
+		inv.Limits.Timeout = timeout
+	}
+	log := newLog(c)
+	program, err := newProgram(c, "cli", log)
 	if err != nil {
 		return err
 	}
 	defer program.Close()
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
-	inv.Log = wire.ScriptLog(log, inv.Tenant, inv.Script)
+	inv.Log = wire.ScriptLog(log, inv)
 	result := program.Engine.Run(ctx, *inv)
 	for _, incident := range result.Incidents {
 		log.Error("a native call failed in a way that the script may not see", zap.Error(incident))
@@ -77,24 +81,16 @@ func runScript(cmd *cobra.Command, path string, f runFlags) error {
 	return printResult(cmd, result)
 }
 
-// newLog is the log of a command: on standard error, for people if they watch.
-func newLog() *zap.Logger {
-	if isTerminal(os.Stderr) {
-		return wire.NewLog(terminalLog{os.Stderr}, true)
-	}
-	return wire.NewLog(os.Stderr, false)
-}
-
 // invocation reads all that a run needs, before anything is opened.
-func invocation(stdin io.Reader, path string, f runFlags) (*runtime.Invocation, *runtime.Error) {
+func invocation(cmd *cobra.Command, path string, f runFlags) (*runtime.Invocation, *runtime.Error) {
 	id, err := tenant.Parse(f.tenant)
 	if err != nil {
 		return nil, runtime.Errorf(runtime.TenantUnknown, "%v", err)
 	}
-	if f.timeout <= 0 {
+	if cmd.Flags().Changed("timeout") && f.timeout <= 0 {
 		return nil, runtime.Errorf(runtime.HostConfigInvalid, "--timeout %v: want more than 0", f.timeout)
 	}
-	event, failed := readEvent(stdin, f.event)
+	event, failed := readEvent(cmd.InOrStdin(), f.event)
 	if failed != nil {
 		return nil, failed
 	}
@@ -107,7 +103,7 @@ func invocation(stdin io.Reader, path string, f runFlags) (*runtime.Invocation, 
 		return nil, runtime.Errorf(runtime.ScriptNotFound, "%v", err)
 	}
 	return &runtime.Invocation{
-		Tenant: id, Script: path, Source: string(source), Event: event,
+		ID: runtime.NewID(time.Now()), Tenant: id, Script: path, Source: string(source), Event: event,
 		Limits:  tenant.Limits{Timeout: f.timeout},
 		Scripts: []fs.FS{root.FS()},
 	}, nil

@@ -20,17 +20,16 @@ import (
 const exitFailed exitCode = 1
 
 func tableCommand() *cobra.Command {
-	var d wire.DB
 	cmd := &cobra.Command{
 		Use:   "table",
 		Short: "Make or check the table of native.db on DynamoDB",
 	}
-	d.AddTableFlags(cmd.PersistentFlags())
-	cmd.AddCommand(tableCreateCommand(&d), tableCheckCommand(&d))
+	addTableFlags(cmd.PersistentFlags())
+	cmd.AddCommand(tableCreateCommand(), tableCheckCommand())
 	return cmd
 }
 
-func tableCreateCommand(d *wire.DB) *cobra.Command {
+func tableCreateCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "create",
@@ -42,11 +41,11 @@ data; only an expiry that is missing is added.`,
 		Example: "  tidelock table create --db-table tidelock --db-region eu-west-1",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withTable(cmd, *d, func(ctx context.Context, s *dynamo.Store, d wire.DB) error {
-				if err := confirm(cmd, yes, fmt.Sprintf("Create table %q?", d.Table)); err != nil {
+			return withTable(cmd, func(ctx context.Context, s *dynamo.Store, table string) error {
+				if err := confirm(cmd, yes, fmt.Sprintf("Create table %q?", table)); err != nil {
 					return err
 				}
-				return createTable(ctx, cmd, s, d.Table)
+				return createTable(ctx, cmd, s, table)
 			})
 		},
 	}
@@ -54,7 +53,7 @@ data; only an expiry that is missing is added.`,
 	return cmd
 }
 
-func tableCheckCommand(d *wire.DB) *cobra.Command {
+func tableCheckCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check",
 		Short: "Check the table, access to it, and this machine's clock",
@@ -63,30 +62,29 @@ be read, and that this machine's clock agrees with the table's. Nothing is
 changed. The exit code is 1 if there is a problem.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withTable(cmd, *d, func(ctx context.Context, s *dynamo.Store, d wire.DB) error {
-				return checkTable(ctx, cmd, s, d.Table)
+			return withTable(cmd, func(ctx context.Context, s *dynamo.Store, table string) error {
+				return checkTable(ctx, cmd, s, table)
 			})
 		},
 	}
 }
 
-// withTable opens the table that flags or environment name, and ends with
-// Ctrl-C.
-func withTable(cmd *cobra.Command, d wire.DB, do func(context.Context, *dynamo.Store, wire.DB) error) error {
-	d, err := d.Resolve(os.Getenv)
+// withTable opens the configured table, and ends with Ctrl-C.
+func withTable(cmd *cobra.Command, do func(ctx context.Context, s *dynamo.Store, table string) error) error {
+	c, err := loadConfig(cmd)
 	if err != nil {
 		return err
 	}
-	if d.Table == "" {
+	if c.DB.Table == "" {
 		return errors.New("no table is named: set --db-table")
 	}
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
-	s, err := d.OpenTable(ctx, vm.NewHands(vm.SystemClock()), newLog())
+	s, err := wire.OpenTable(ctx, c.DB, vm.NewHands(vm.SystemClock()), newLog(c))
 	if err != nil {
 		return err
 	}
-	return errors.Join(do(ctx, s, d), s.Close())
+	return errors.Join(do(ctx, s, c.DB.Table), s.Close())
 }
 
 // confirm asks, unless yes is set. Where nobody can answer it refuses.

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	stdjson "encoding/json"
 	"io"
 	"math"
@@ -11,7 +12,7 @@ import (
 
 	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/json"
-	"github.com/tidelock-lua/tidelock/tenant"
+	"github.com/tidelock-lua/tidelock/runtime"
 )
 
 // NewLog returns a log that writes whole records to w, one at a time: as
@@ -36,14 +37,17 @@ const recordBytesMax = 15 << 10
 // scriptLog is the log of one run.
 type scriptLog struct{ log *zap.Logger }
 
-// ScriptLog returns the log of a run of a tenant's script.
-func ScriptLog(log *zap.Logger, id tenant.ID, script string) native.Logger {
-	return scriptLog{log.With(zap.String("tenantId", string(id)), zap.String("script", script))}
+// ScriptLog returns the log of a run, whose records say whose they are.
+func ScriptLog(log *zap.Logger, inv *runtime.Invocation) native.Logger {
+	return scriptLog{log.With(zap.String("tenantId", string(inv.Tenant)), zap.String("script", inv.Script), zap.String("runId", inv.ID))}
 }
 
 var levels = map[string]zapcore.Level{
 	"debug": zap.DebugLevel, "info": zap.InfoLevel, "warn": zap.WarnLevel, "error": zap.ErrorLevel,
 }
+
+// Level is the level of a name in the configuration, that of no name is debug.
+func Level(name string) zapcore.Level { return levels[cmp.Or(name, "debug")] }
 
 // Log writes a record. Its text and fields are values of the record, escaped
 // by the encoder: a script can't forge a line or a field of ours. What is too

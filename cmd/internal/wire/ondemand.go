@@ -11,28 +11,20 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-// engine is what an engine of native.db offers.
-type engine interface {
-	db.Store
-	lock.Table
-	lock.Lister
-	Close() error
-}
-
 // onDemand is an engine that opens at the first request: a script that stores
 // nothing creates no file. A failure to open is the answer of every request
 // until an opening succeeds.
 type onDemand struct {
-	open  func() (engine, error)
+	open  func() (Store, error)
 	hands *vm.Hands
 
 	mu     sync.Mutex // guards opened
-	opened engine
+	opened Store
 }
 
-// engine returns the opened engine, or the attempt that tells why there is
+// engine returns the opened Store, or the attempt that tells why there is
 // none.
-func (o *onDemand) engine() (engine, native.Attempt) {
+func (o *onDemand) engine() (Store, native.Attempt) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.opened == nil {

@@ -3,16 +3,16 @@
 package wire
 
 import (
-	"context"
 	"os"
 	"strconv"
+	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/tidelock-lua/tidelock/cmd/internal/config"
 	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/core"
 	"github.com/tidelock-lua/tidelock/native/db"
-	"github.com/tidelock-lua/tidelock/native/db/sqlite"
 	"github.com/tidelock-lua/tidelock/native/deadline"
 	"github.com/tidelock-lua/tidelock/native/json"
 	"github.com/tidelock-lua/tidelock/native/lock"
@@ -23,27 +23,37 @@ import (
 
 // Config is what a program is put together from.
 type Config struct {
+	// Config is how the program is set up.
+	Config *config.Config
 	// HostKind is "cli", "lambda" or "task".
 	HostKind string
-	// DB says where native.db keeps its data, after [DB.Resolve].
-	DB DB
 	// Log takes what the program itself reports.
 	Log *zap.Logger
+	// Embedded opens the embedded engine on a file. Default: the program has
+	// none. A value, so that a program without it doesn't carry SQLite.
+	Embedded func(file string, hands *vm.Hands) (Store, error)
 }
 
 // Program is a runtime with its store.
 type Program struct {
 	Engine *runtime.Engine
 	Hands  *vm.Hands
-	store  *onDemand
+	// Locks are those of native.lock, for hosts.
+	Locks *lock.Locks
+	// Store opens at its first request.
+	Store Store
 }
 
 // New puts a program together. Close it when no run is left.
 func New(c Config) (*Program, error) {
 	hands := vm.NewHands(vm.SystemClock())
-	store := &onDemand{hands: hands, open: func() (engine, error) { return open(c, hands) }}
-	tableTime := c.DB.time(c.Log)
-	locks, err := lock.New(hands, store, tableTime, lock.Options{Events: lockEvents(c.Log)})
+	store := &onDemand{hands: hands, open: func() (Store, error) { return c.openStore(hands) }}
+	tableTime := c.tableTime()
+	locks, err := lock.New(hands, store, tableTime, lock.Options{
+		Guard:    time.Duration(c.Config.Lock.GuardMillis) * time.Millisecond,
+		MaxLease: c.Config.Lock.MaxLease.Value(),
+		Events:   lockEvents(c.Log),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +63,8 @@ func New(c Config) (*Program, error) {
 	}
 	return &Program{
 		Hands: hands,
-		store: store,
+		Locks: locks,
+		Store: store,
 		Engine: runtime.New(runtime.Config{
 			Hands:    hands,
 			HostKind: c.HostKind,
@@ -72,21 +83,7 @@ func New(c Config) (*Program, error) {
 }
 
 // Close closes the store.
-func (p *Program) Close() error { return p.store.Close() }
-
-// open opens the engine that the configuration has chosen.
-func open(c Config, hands *vm.Hands) (e engine, err error) {
-	if c.DB.Table != "" {
-		e, err = c.DB.OpenTable(context.Background(), hands, c.Log)
-	} else {
-		e, err = sqlite.Open(c.DB.File, hands, sqlite.Options{})
-	}
-	if err != nil {
-		c.Log.Error("the database can't be opened", zap.Error(err))
-		return nil, err
-	}
-	return e, nil
-}
+func (p *Program) Close() error { return p.Store.Close() }
 
 // lockEvents puts into the log what an operator wants to know of locks.
 func lockEvents(log *zap.Logger) lock.Events {

@@ -1,0 +1,60 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tidelock-lua/tidelock/cmd/internal/config"
+	"github.com/tidelock-lua/tidelock/native/db"
+	"github.com/tidelock-lua/tidelock/native/db/dynamo"
+	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/native/vm"
+)
+
+// Store is what an engine of native.db offers.
+type Store interface {
+	db.Store
+	lock.Table
+	lock.Lister
+	Close() error
+}
+
+// OpenTable opens the configured table of DynamoDB, without a request to it.
+func OpenTable(ctx context.Context, c config.DB, hands *vm.Hands, log *zap.Logger) (*dynamo.Store, error) {
+	return dynamo.Open(ctx, hands, dynamo.Options{Table: c.Table, Region: c.Region, Endpoint: c.Endpoint, Log: log})
+}
+
+// openStore opens the engine that the configuration has chosen.
+func (c Config) openStore(hands *vm.Hands) (store Store, err error) {
+	switch db := c.Config.DB; {
+	case db.Table != "":
+		store, err = OpenTable(context.Background(), db, hands, c.Log)
+	case c.Embedded != nil:
+		store, err = c.Embedded(db.File, hands)
+	default:
+		err = errors.New("this program has no embedded database: set db.table")
+	}
+	if err != nil {
+		c.Log.Error("the database can't be opened", zap.Error(err))
+		return nil, err
+	}
+	return store, nil
+}
+
+// tableTime is the time that the rows of locks go by.
+func (c Config) tableTime() lock.TableTime {
+	if c.Config.DB.Table == "" {
+		return lock.MachineClock{}
+	}
+	skew := time.Duration(c.Config.Lock.MaxSkewMillis) * time.Millisecond
+	return lock.NewTableClock(skew, func(off time.Duration) {
+		if off == 0 {
+			c.Log.Info("this machine's clock agrees with the table's again")
+			return
+		}
+		c.Log.Warn("this machine's clock is off: what expires does so at other times than elsewhere", zap.Duration("ahead", off))
+	})
+}

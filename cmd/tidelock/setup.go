@@ -1,0 +1,75 @@
+package main
+
+import (
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"go.uber.org/zap"
+
+	"github.com/tidelock-lua/tidelock/cmd/internal/config"
+	"github.com/tidelock-lua/tidelock/cmd/internal/wire"
+	"github.com/tidelock-lua/tidelock/native/db/sqlite"
+	"github.com/tidelock-lua/tidelock/native/vm"
+)
+
+// addDBFlags defines the flags that name a file or a table.
+func addDBFlags(f *pflag.FlagSet) {
+	f.String("db", "", "file of the embedded database (default "+config.DefaultDBFile+", environment TIDELOCK_DB__FILE)")
+	addTableFlags(f)
+}
+
+// addTableFlags defines the flags that name a table.
+func addTableFlags(f *pflag.FlagSet) {
+	f.String("db-table", "", "table of DynamoDB, instead of a file (environment TIDELOCK_DB__TABLE)")
+	f.String("db-region", "", "region of the table (environment TIDELOCK_DB__REGION, default that of AWS)")
+	f.String("db-endpoint", "", "address of DynamoDB, for emulators (environment TIDELOCK_DB__ENDPOINT)")
+}
+
+// settings are the flags that are keys of the configuration too.
+var settings = map[string]string{
+	"db": "db.file", "db-table": "db.table", "db-region": "db.region", "db-endpoint": "db.endpoint",
+	"allow-net": "http.allow", "listen": "task.listen", "internal-listen": "task.internal_listen",
+}
+
+// loadConfig reads the configuration: files, environment, and the flags of cmd
+// that are set.
+func loadConfig(cmd *cobra.Command) (*config.Config, error) {
+	file, err := cmd.Flags().GetString("config")
+	if err != nil {
+		return nil, err
+	}
+	o := config.Options{File: file, Environ: os.Environ()}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		key, ok := settings[f.Name]
+		if !ok {
+			return
+		}
+		var value any = f.Value.String()
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			value = list.GetSlice()
+		}
+		o.Flags = append(o.Flags, config.Flag{Key: key, Name: "--" + f.Name, Value: value})
+	})
+	return config.Load(o)
+}
+
+// newProgram puts the runtime of a command together.
+func newProgram(c *config.Config, hostKind string, log *zap.Logger) (*wire.Program, error) {
+	return wire.New(wire.Config{Config: c, HostKind: hostKind, Log: log, Embedded: openEmbedded})
+}
+
+func openEmbedded(file string, hands *vm.Hands) (wire.Store, error) {
+	return sqlite.Open(file, hands, sqlite.Options{})
+}
+
+// newLog is the log of a command: on standard error, for people if they watch.
+func newLog(c *config.Config) *zap.Logger {
+	people := c.Log.Format == "console" || c.Log.Format == "auto" && isTerminal(os.Stderr)
+	var out io.Writer = os.Stderr
+	if people {
+		out = terminalLog{os.Stderr}
+	}
+	return wire.NewLog(out, people).WithOptions(zap.IncreaseLevel(wire.Level(c.Log.Level)))
+}
