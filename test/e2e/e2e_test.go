@@ -78,6 +78,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("GORACE", raceOptions)
+			env.Setenv("TIDELOCK", checked)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

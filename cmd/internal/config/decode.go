@@ -22,9 +22,9 @@ type decoder struct {
 
 // Value is one value of a configuration, for people.
 type Value struct {
-	Key    string // such as "db.table"
-	Text   string // secrets as references
-	Origin string // "default", "tidelock.yaml:3", "TIDELOCK_DB__TABLE" or "--db-table"
+	Key    string `json:"-"`      // such as "db.table"
+	Text   string `json:"value"`  // secrets as references
+	Origin string `json:"origin"` // "default", "tidelock.yaml:3", "TIDELOCK_DB__TABLE" or "--db-table"
 }
 
 // Values are all values that are set, defaults included, by their keys.

@@ -1,10 +1,12 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
+	"slices"
 
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
@@ -74,4 +76,21 @@ func (c *Config) Directory() (runtime.Directory, error) {
 		d[id] = runtime.Tenant{ID: id, Scripts: roots, Limits: c.TenantLimits(id)}
 	}
 	return d, nil
+}
+
+// CheckSecrets looks whether every secret can be read.
+func (c *Config) CheckSecrets() error {
+	var errs []error
+	look := func(at string, all map[string]SQL) {
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			if _, err := all[name].Password.Resolve(); err != nil {
+				errs = append(errs, fmt.Errorf("%ssql.%s.password: %w", at, name, err))
+			}
+		}
+	}
+	look("", c.SQL)
+	for _, id := range slices.Sorted(maps.Keys(c.Tenants)) {
+		look("tenants."+id+".", c.Tenants[id].SQL)
+	}
+	return errors.Join(errs...)
 }

@@ -42,6 +42,8 @@ type Program struct {
 	Locks *lock.Locks
 	// Store opens at its first request.
 	Store Store
+	// TableTime is the time that the rows of locks go by.
+	TableTime lock.TableTime
 }
 
 // New puts a program together. Close it when no run is left.
@@ -62,9 +64,10 @@ func New(c Config) (*Program, error) {
 		hostName = "unknown"
 	}
 	return &Program{
-		Hands: hands,
-		Locks: locks,
-		Store: store,
+		Hands:     hands,
+		Locks:     locks,
+		Store:     store,
+		TableTime: tableTime,
 		Engine: runtime.New(runtime.Config{
 			Hands:    hands,
 			HostKind: c.HostKind,
@@ -80,6 +83,14 @@ func New(c Config) (*Program, error) {
 			},
 		}),
 	}, nil
+}
+
+// DropIdle closes connections that nobody uses: after a suspension of the
+// process the other side has forgotten them.
+func (p *Program) DropIdle() {
+	if s, ok := p.Store.(interface{ DropIdle() }); ok {
+		s.DropIdle()
+	}
 }
 
 // Close closes the store.

@@ -1,0 +1,17 @@
+package main
+
+import (
+	"io"
+	"os"
+	"syscall"
+)
+
+// childAttributes give a child a process group of its own, in the foreground
+// of the terminal if there is one, and kill it when this process dies.
+func childAttributes(stdin io.Reader) *syscall.SysProcAttr {
+	a := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if in, ok := stdin.(*os.File); ok && isTerminal(in) {
+		a.Foreground, a.Ctty = true, int(in.Fd())
+	}
+	return a
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tidelock-lua/tidelock/cmd/internal/config"
+)
+
+func configCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Check or show the configuration",
+	}
+	addDBFlags(cmd.PersistentFlags())
+	cmd.AddCommand(
+		&cobra.Command{
+			Use:   "check",
+			Short: "Check the configuration without a request to anything",
+			Long: `Check the configuration without a request to anything: its keys and values, that
+the folders of tenants are there, and that secrets can be read. The exit code is
+2 if something is wrong.`,
+			Args: cobra.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error { return checkConfig(cmd) },
+		},
+		&cobra.Command{
+			Use:   "show",
+			Short: "Print all values with where each comes from; secrets as references",
+			Args:  cobra.NoArgs,
+			RunE:  func(cmd *cobra.Command, _ []string) error { return showConfig(cmd) },
+		},
+	)
+	return cmd
+}
+
+func checkConfig(cmd *cobra.Command) error {
+	c, err := loadConfig(cmd)
+	if err != nil {
+		return err
+	}
+	if _, err := c.Directory(); err != nil {
+		return err
+	}
+	if err := c.CheckSecrets(); err != nil {
+		return err
+	}
+	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+		return printJSON(cmd, map[string]any{"ok": true})
+	}
+	fmt.Fprintln(cmd.OutOrStdout(), "the configuration is good")
+	return nil
+}
+
+func showConfig(cmd *cobra.Command) error {
+	c, err := loadConfig(cmd)
+	if err != nil {
+		return err
+	}
+	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+		values := map[string]config.Value{}
+		for _, v := range c.Values() {
+			values[v.Key] = v
+		}
+		return printJSON(cmd, values)
+	}
+	columns := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	for _, v := range c.Values() {
+		fmt.Fprintf(columns, "%s\t%s\t%s\n", v.Key, printable(v.Text), v.Origin)
+	}
+	return columns.Flush()
+}

@@ -1,0 +1,293 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tidelock-lua/tidelock/cmd/internal/wire"
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/tenant"
+)
+
+func locksCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "locks",
+		Short: "See, watch and free the db locks of a tenant, or run a command under one",
+	}
+	addDBFlags(cmd.PersistentFlags())
+	cmd.PersistentFlags().String("tenant", "dev", "tenant whose locks they are")
+	cmd.AddCommand(locksListCommand(), locksShowCommand(), locksWatchCommand(), locksFreeCommand(), locksExecCommand())
+	return cmd
+}
+
+func locksListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "ls",
+		Short: "List the locks, those that are free soonest first",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withLocks(cmd, func(ctx context.Context, l *locks) error {
+				all, err := l.list(ctx)
+				if err != nil {
+					return fail(cmd, err)
+				}
+				return printLocks(cmd, all)
+			})
+		},
+	}
+}
+
+func locksShowCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "show NAME",
+		Short: "Show who holds a lock; the exit code is 1 if nobody does",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withLocks(cmd, func(ctx context.Context, l *locks) error {
+				found, err := l.find(ctx, args[0])
+				if err != nil {
+					return fail(cmd, err)
+				}
+				if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+					return printJSON(cmd, asFields(*found))
+				}
+				describeLock(cmd.OutOrStdout(), l.tenant, *found)
+				return nil
+			})
+		},
+	}
+}
+
+func locksWatchCommand() *cobra.Command {
+	var every time.Duration
+	cmd := &cobra.Command{
+		Use:   "watch",
+		Short: "List the locks again and again, until Ctrl-C",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if every < 100*time.Millisecond {
+				return fmt.Errorf("--every %v: want 100ms or more", every)
+			}
+			return withLocks(cmd, func(ctx context.Context, l *locks) error { return l.watch(ctx, cmd, every) })
+		},
+	}
+	cmd.Flags().DurationVar(&every, "every", 2*time.Second, "pause between two looks")
+	return cmd
+}
+
+func locksFreeCommand() *cobra.Command {
+	var yes bool
+	var owner string
+	cmd := &cobra.Command{
+		Use:   "free NAME",
+		Short: "Free a lock that its holder will not release any more",
+		Long: `Free a lock that its holder will not release any more.
+
+The lock is freed only if it still has the owner that was shown (or named with
+--owner): one that changed hands meanwhile is left alone. If its holder still
+runs, freeing gives up the exclusion: two may then run at once. A lock whose
+holder has crashed frees itself when it runs out.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withLocks(cmd, func(ctx context.Context, l *locks) error { return l.free(ctx, cmd, args[0], owner, yes) })
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "don't ask")
+	cmd.Flags().StringVar(&owner, "owner", "", "free it only if this is its owner")
+	return cmd
+}
+
+// locks are the db locks of one tenant.
+type locks struct {
+	*wire.Program
+	tenant tenant.ID
+}
+
+// withLocks opens the store of the configuration, and ends with Ctrl-C.
+func withLocks(cmd *cobra.Command, do func(context.Context, *locks) error) error {
+	name, _ := cmd.Flags().GetString("tenant")
+	id, err := tenant.Parse(name)
+	if err != nil {
+		return err
+	}
+	c, err := loadConfig(cmd)
+	if err != nil {
+		return err
+	}
+	program, err := newProgram(c, "cli", newLog(c))
+	if err != nil {
+		return err
+	}
+	defer program.Close()
+	ctx, stop := interruptible(cmd.Context())
+	defer stop()
+	return do(ctx, &locks{program, id})
+}
+
+// list returns the locks, those that are free soonest first.
+func (l *locks) list(ctx context.Context) ([]lock.Listed, error) {
+	all, err := lock.ListAll(ctx, l.Store, l.TableTime, l.tenant)
+	slices.SortStableFunc(all, func(a, b lock.Listed) int { return cmp.Compare(a.Left, b.Left) })
+	return all, err
+}
+
+// find returns one lock.
+func (l *locks) find(ctx context.Context, name string) (*lock.Listed, error) {
+	all, err := l.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, found := range all {
+		if found.Name == name {
+			return &found, nil
+		}
+	}
+	return nil, fmt.Errorf("tenant %s has no lock %q: nobody holds it", l.tenant, name)
+}
+
+func (l *locks) watch(ctx context.Context, cmd *cobra.Command, every time.Duration) error {
+	for {
+		all, err := l.list(ctx)
+		if ctx.Err() != nil {
+			return interruptedBy(ctx)
+		}
+		if err != nil {
+			return fail(cmd, err)
+		}
+		if isTerminal(cmd.OutOrStdout()) {
+			fmt.Fprint(cmd.OutOrStdout(), "\x1b[H\x1b[2J") // to the top, and clear
+		}
+		if err := printLocks(cmd, all); err != nil {
+			return err
+		}
+		if l.Hands.Sleep(ctx, every) != nil {
+			return interruptedBy(ctx)
+		}
+	}
+}
+
+func (l *locks) free(ctx context.Context, cmd *cobra.Command, name, owner string, yes bool) error {
+	found, err := l.find(ctx, name)
+	if err != nil {
+		return fail(cmd, err)
+	}
+	if owner != "" && owner != found.Owner {
+		return fail(cmd, fmt.Errorf("lock %q has changed hands: its owner is %s now; nothing was done", name, found.Owner))
+	}
+	if !yes {
+		describeLock(cmd.ErrOrStderr(), l.tenant, *found)
+		if found.Left > 0 {
+			fmt.Fprintln(cmd.ErrOrStderr(), "If its holder still runs, another may then run at the same time.")
+		}
+	}
+	if err := confirm(cmd, yes, fmt.Sprintf("Free lock %q?", name)); err != nil {
+		return err
+	}
+	answer := l.Store.DeleteLock(ctx, found.Key, found.Owner)
+	switch {
+	case answer.Outcome == native.Refused && answer.Old != nil:
+		return fail(cmd, fmt.Errorf("lock %q has changed hands meanwhile: its owner is %s now; nothing was done", name, answer.Old.Owner))
+	case answer.Outcome == native.Unknown:
+		return fail(cmd, fmt.Errorf("it is not known whether lock %q was freed: look again (%w)", name, answer.Err))
+	case answer.Outcome == native.NotApplied:
+		return fail(cmd, answer.Err)
+	}
+	how := "freed"
+	if answer.Outcome == native.Refused {
+		how = "already free"
+	}
+	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+		return printJSON(cmd, map[string]any{"ok": true, "lock": name, "owner": found.Owner, "freed": answer.Outcome == native.Applied})
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "lock %q is %s\n", name, how)
+	return nil
+}
+
+// printLocks prints a table for people, or one line of JSON.
+func printLocks(cmd *cobra.Command, all []lock.Listed) error {
+	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+		fields := []map[string]any{}
+		for _, l := range all {
+			fields = append(fields, asFields(l))
+		}
+		return printJSON(cmd, map[string]any{"locks": fields})
+	}
+	columns := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	fmt.Fprintln(columns, "NAME\tHOLDER\tRUN\tSCRIPT\tAGE\tFREE IN")
+	for _, l := range all {
+		row := []string{l.Name, holderName(l.By), l.By.Run, l.By.Script, span(l.Age), freeIn(l)}
+		for i := range row {
+			row[i] = strings.ReplaceAll(printable(row[i]), "\t", " ")
+		}
+		fmt.Fprintln(columns, strings.Join(row, "\t"))
+	}
+	return columns.Flush()
+}
+
+// describeLock says who holds a lock and what to do about it.
+func describeLock(w io.Writer, id tenant.ID, l lock.Listed) {
+	if l.Left <= 0 {
+		fmt.Fprintf(w, "lock %q was held by %s until it ran out: whoever asks next gets it\n", l.Name, printable(holderText(l.By)))
+		return
+	}
+	fmt.Fprintf(w, "lock %q is held by %s since %s, for %s more; free it with:\n  tidelock locks free %q --tenant %s --owner %s\n",
+		l.Name, printable(holderText(l.By)), span(l.Age), span(l.Left), l.Name, id, l.Owner)
+}
+
+func holderText(h lock.Holder) string {
+	text := holderName(h)
+	if h.Run != "" {
+		text += " run " + h.Run
+	}
+	if h.Script != "" {
+		text += " (" + h.Script + ")"
+	}
+	return text
+}
+
+func holderName(h lock.Holder) string { return h.HostKind + "/" + h.HostName }
+
+func freeIn(l lock.Listed) string {
+	if l.Left <= 0 {
+		return "run out"
+	}
+	return span(l.Left)
+}
+
+// span rounds a duration for people.
+func span(d time.Duration) string { return max(d, 0).Round(100 * time.Millisecond).String() }
+
+// asFields is a lock as JSON.
+func asFields(l lock.Listed) map[string]any {
+	return map[string]any{
+		"name": l.Name, "owner": l.Owner, "by": l.By.Attributes(), "start": l.Start.Time(), "until": l.Until.Time(),
+		"age_ms": l.Age.Milliseconds(), "left_ms": l.Left.Milliseconds(), "run_out": l.Left <= 0,
+	}
+}
+
+func printJSON(cmd *cobra.Command, v any) error {
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s\n", escapeControls(envelope(v)))
+	return err
+}
+
+// busy says that a lock was not had, and who holds it as far as that is known.
+func (l *locks) busy(ctx context.Context, w io.Writer, name string) {
+	found, err := l.find(ctx, name)
+	if err != nil {
+		fmt.Fprintf(w, "lock %q was not free\n", name)
+		return
+	}
+	describeLock(w, l.tenant, *found)
+}
+
+var errNoCommand = errors.New("no command is named: write it after --")

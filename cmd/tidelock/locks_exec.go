@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	goruntime "runtime"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/runtime"
+)
+
+// execFlags are the flags of tidelock locks exec.
+type execFlags struct {
+	wait, lease, killAfter time.Duration
+	busyCode               int
+}
+
+// Exit codes of locks exec besides the command's own, as those of timeout(1)
+// and of shells.
+const (
+	exitLeaseEnded exitCode = 124
+	exitNotRun     exitCode = 126
+	exitNotFound   exitCode = 127
+	exitSignal              = 128 // and the number of the signal
+)
+
+func locksExecCommand() *cobra.Command {
+	var f execFlags
+	cmd := &cobra.Command{
+		Use:   "exec NAME -- COMMAND [ARG...]",
+		Short: "Run a command while holding a lock",
+		Long: `Run a command while holding a lock.
+
+No shell is involved. The command gets a process group of its own; every signal
+that can be caught is passed on to it. Before the lease ends the group gets TERM,
+and at its end KILL: nothing of it runs on when somebody else may take the lock.
+What it leaves in the background is killed when it ends.
+
+The exit code is the command's (128 and the signal's number if a signal ended
+it), 124 if the lease ended first, --busy-code if the lock was not had, 126 or
+127 if the command could not be run or found.`,
+		Example: "  tidelock locks exec nightly --lease 10m --wait 5s -- ./backup.sh",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.ArgsLenAtDash() != 1 || len(args) < 2 {
+				return errNoCommand
+			}
+			if f.killAfter < 0 || f.killAfter >= f.lease {
+				return fmt.Errorf("--kill-after %v: want less than --lease %v", f.killAfter, f.lease)
+			}
+			return withLocks(cmd, func(ctx context.Context, l *locks) error { return l.exec(ctx, cmd, args[0], args[1:], f) })
+		},
+	}
+	flags := cmd.Flags()
+	flags.DurationVar(&f.wait, "wait", 0, "how long to wait for the lock (default: one try)")
+	flags.DurationVar(&f.lease, "lease", 30*time.Second, "how long the command may run, from now on")
+	flags.DurationVar(&f.killAfter, "kill-after", time.Second, "how long before the end of the lease the command gets TERM")
+	flags.IntVar(&f.busyCode, "busy-code", 75, "exit code if the lock was not had")
+	return cmd
+}
+
+func (l *locks) exec(ctx context.Context, cmd *cobra.Command, name string, command []string, f execFlags) error {
+	path, err := exec.LookPath(command[0])
+	if err != nil {
+		fmt.Fprintln(cmd.ErrOrStderr(), "tidelock:", err)
+		return exitNotFound
+	}
+	host, _ := os.Hostname()
+	lease, err := l.Locks.Acquire(ctx, lock.Request{
+		Key: lock.Key{Tenant: l.tenant, Name: name}, Lease: f.lease, Wait: f.wait,
+		By: lock.Holder{
+			HostKind: "cli", HostName: host, Process: strconv.Itoa(os.Getpid()),
+			Run: runtime.NewID(time.Now()), Script: "exec " + filepath.Base(path),
+		},
+	})
+	switch {
+	case ctx.Err() != nil:
+		if lease != nil {
+			lease.Release(ctx)
+		}
+		return interruptedBy(ctx)
+	case err != nil:
+		return fail(cmd, err)
+	case lease == nil:
+		l.busy(ctx, cmd.ErrOrStderr(), name)
+		return exitCode(f.busyCode)
+	}
+	defer lease.Release(ctx)
+	return l.supervise(ctx, cmd, path, command, lease.End, f.killAfter)
+}
+
+// supervise runs a command until it ends or the fast hand reaches end.
+func (l *locks) supervise(ctx context.Context, cmd *cobra.Command, path string, command []string, end, killAfter time.Duration) error {
+	// Where the system can kill the child of a process that dies, it does so
+	// when the thread dies that started it.
+	goruntime.LockOSThread()
+	defer goruntime.UnlockOSThread()
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals)
+	defer signal.Stop(signals)
+	if ctx.Err() != nil {
+		return interruptedBy(ctx) // before signals came here
+	}
+	child := &exec.Cmd{
+		Path: path, Args: command, Stdin: cmd.InOrStdin(), Stdout: cmd.OutOrStdout(), Stderr: cmd.ErrOrStderr(),
+		SysProcAttr: childAttributes(cmd.InOrStdin()),
+	}
+	if err := child.Start(); err != nil {
+		fmt.Fprintln(cmd.ErrOrStderr(), "tidelock:", err)
+		return exitNotRun
+	}
+	group := -child.Process.Pid
+	ended := make(chan struct{})
+	stopped := make(chan bool)
+	go func() { stopped <- l.stopAt(end, killAfter, group, signals, ended) }()
+	err := child.Wait()
+	close(ended)
+	atEnd := <-stopped
+	_ = syscall.Kill(group, syscall.SIGKILL) // what it left in the background
+	status, ok := child.ProcessState.Sys().(syscall.WaitStatus)
+	switch {
+	case atEnd:
+		fmt.Fprintln(cmd.ErrOrStderr(), "tidelock: the lease has ended, and so has the command")
+		return exitLeaseEnded
+	case ok && status.Signaled():
+		return exitCode(exitSignal + int(status.Signal()))
+	case child.ProcessState.ExitCode() > 0:
+		return exitCode(child.ProcessState.ExitCode())
+	case errors.As(err, new(*exec.ExitError)):
+		return exitNotRun
+	}
+	return err
+}
+
+// interruptedBy is the exit code of a command that a signal ended.
+func interruptedBy(ctx context.Context) error {
+	if errors.As(context.Cause(ctx), new(runtime.Shutdown)) {
+		return exitCode(runtime.HostShutdown.ExitCode())
+	}
+	return exitCode(runtime.Cancelled.ExitCode())
+}
+
+// look is how often the end of the lease is compared with both clocks: timers
+// stand still while the machine is suspended.
+const look = 100 * time.Millisecond
+
+// stopAt passes signals on to a process group, and ends it at the end of the
+// lease: TERM killAfter before, then KILL. It returns when ended is closed,
+// whether it was that end.
+func (l *locks) stopAt(end, killAfter time.Duration, group int, signals <-chan os.Signal, ended <-chan struct{}) bool {
+	told := false
+	for {
+		left := end - l.Hands.Fast()
+		if !told && left <= killAfter {
+			_ = syscall.Kill(group, syscall.SIGTERM)
+			_ = syscall.Kill(group, syscall.SIGCONT)
+			told = true
+		}
+		if left <= 0 {
+			_ = syscall.Kill(group, syscall.SIGKILL)
+			left = look
+		}
+		if !told {
+			left -= killAfter
+		}
+		timer := time.NewTimer(min(left, look))
+		select {
+		case <-ended:
+			timer.Stop()
+			return told
+		case s := <-signals:
+			timer.Stop()
+			if passedOn(s) {
+				_ = syscall.Kill(group, s.(syscall.Signal))
+			}
+		case <-timer.C:
+		}
+	}
+}
+
+// passedOn says whether a signal is meant for the command: not the news of its
+// own end, nor those by which Go's scheduler talks to itself.
+func passedOn(s os.Signal) bool {
+	return s != syscall.SIGCHLD && s != syscall.SIGURG && s != syscall.SIGPIPE
+}

@@ -1,0 +1,38 @@
+package lock
+
+import (
+	"context"
+	"time"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/tenant"
+)
+
+// Listed is a lock as an operator sees it.
+type Listed struct {
+	Row
+	// Age is how long ago the holder asked for it, at most, and Left how long it
+	// takes at most until anybody may take it: 0 or less if it has run out.
+	Age, Left time.Duration
+}
+
+// ListAll reads all rows of a tenant's locks, also those that have run out, in
+// the byte order of their names. It tells how old they are by tableTime, which
+// learns from each answer. The error is the first page's that could not be
+// read.
+func ListAll(ctx context.Context, table Lister, tableTime TableTime, id tenant.ID) ([]Listed, error) {
+	var all []Listed
+	for after, more := "", true; more; more = after != "" {
+		page := table.ListLocks(ctx, id, after)
+		tableTime.Observe(page.Attempt)
+		if page.Outcome != native.Applied {
+			return nil, page.Err
+		}
+		now := tableTime.At(page.Received)
+		for _, r := range page.Rows {
+			all = append(all, Listed{Row: r, Age: now.Latest.Sub(r.Start.Time()), Left: r.Until.Time().Sub(now.Earliest)})
+		}
+		after = page.After
+	}
+	return all, nil
+}
