@@ -25,6 +25,11 @@ const (
 	NotApplied
 )
 
+// String returns o in lower case.
+func (o Outcome) String() string {
+	return [...]string{"unknown", "applied", "refused", "not_applied"}[o]
+}
+
 // Attempt describes one request to a store: exactly one, never repeated below
 // the interface that returns it.
 type Attempt struct {

@@ -21,7 +21,8 @@ type Call struct {
 	entered   vm.Reading
 	results   int
 	ctx       *vm.CallContext
-	unsettled int // writes that have begun and aren't settled
+	unsettled int    // writes that have begun and aren't settled
+	traced    func() // nil if nobody is told of the call
 }
 
 // Return pushes the results of the call.
@@ -96,6 +97,9 @@ func (c *Call) end() {
 	}
 	if c.ctx != nil {
 		c.ctx.Stop()
+	}
+	if c.traced != nil {
+		c.traced()
 	}
 }
 

@@ -24,6 +24,9 @@ type Env struct {
 	HostEnd time.Duration
 	// Log takes what the run logs.
 	Log Logger
+	// Trace is told of each native call by its full name, and calls what it
+	// returns when the call is over; nil: nobody.
+	Trace func(name string) (done func())
 	// DataOps counts requests to the table of native.db against the limit
 	// max_data_ops.
 	DataOps *Account

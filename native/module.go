@@ -61,8 +61,12 @@ func (s *Set) Open(t *lua.LTable) { s.native.Hide(t) }
 // fields makes the module's functions, once for all runs.
 func (m Module) fields() map[string]lua.LValue {
 	fields := make(map[string]lua.LValue, len(m.Funcs)+len(m.Values))
+	prefix := "native."
+	if m.Name != "" {
+		prefix += m.Name + "."
+	}
 	for _, f := range m.Funcs {
-		fields[f.Name] = f.Function()
+		fields[f.Name] = f.function(prefix + f.Name)
 	}
 	maps.Copy(fields, m.Values)
 	return fields
@@ -76,13 +80,19 @@ func lazy(fields map[string]lua.LValue) *vm.Lazy {
 	})
 }
 
-// Function makes the Lua function: gate, call, and what follows from how it
-// ended. Methods of handles, which no module's table holds, are made by it
-// too. Make it once and share it.
-func (f Func) Function() *lua.LFunction {
+// Function makes the Lua function of what no module's table holds. Make it
+// once and share it.
+func (f Func) Function() *lua.LFunction { return f.function(f.Name) }
+
+// function makes the Lua function: gate, call, and what follows from how it
+// ended. name is its full one, for traces.
+func (f Func) function(name string) *lua.LFunction {
 	return vm.NewFunction(func(L *lua.LState) int {
 		run := vm.Of(L)
 		c := &Call{L: L, Run: run, Env: EnvOf(run), name: f.Name, entered: run.Gate()}
+		if c.Env.Trace != nil {
+			c.traced = c.Env.Trace(name)
+		}
 		defer c.end()
 		err := f.Do(c)
 		if c.ctx != nil && c.ctx.Used() {
@@ -95,4 +105,17 @@ func (f Func) Function() *lua.LFunction {
 		}
 		return c.results
 	})
+}
+
+// Methods makes the metatable of a kind of handle, a userdata whose functions
+// scripts call with a colon. They see only its name. It is never written again:
+// make it once and share it.
+func Methods(name string, funcs ...Func) *lua.LTable {
+	index := &lua.LTable{Metatable: lua.LNil}
+	for _, f := range funcs {
+		index.RawSetString(f.Name, f.function(name+":"+f.Name))
+	}
+	t := sealed(name, nil)
+	t.RawSetString("__index", index)
+	return t
 }

@@ -18,7 +18,8 @@ import (
 type Result struct {
 	// ID is the invocation's.
 	ID string
-	// JSON is what the script returned, as one line; "null" for nothing.
+	// JSON is what the script returned, as one line; "null" for nothing. It is
+	// what [Invocation.Encode] has made of it, if that is set.
 	JSON []byte
 	// Error is why it returned nothing.
 	Error *Error

@@ -37,6 +37,9 @@ type Invocation struct {
 	// ends, so that locks are released before; 0 is never. It doesn't end the
 	// run: see Limits.Timeout.
 	HostEnd time.Duration
+	// Encode makes of what the script returned, nil for nothing, what leaves
+	// the host: at most max bytes. Default: one line of JSON.
+	Encode func(value any, max int64) ([]byte, *Error)
 }
 
 // Engine runs scripts. It holds what all runs of a process share, and any
@@ -63,8 +66,25 @@ type Config struct {
 	// runs hold together, and a run's own limit counts what its library
 	// functions make.
 	Guard *vm.Guard
+	// Observer is told what happens. Default: nobody is.
+	Observer Observer
 	// Yield is vm.Config.Yield, for tests in fake time.
 	Yield func()
+}
+
+// Observer is told what happens to runs, for metrics and traces. Its functions
+// are called by the goroutines of runs, many at once, and have to return soon.
+// Nil ones aren't called.
+type Observer struct {
+	// Begin is told of each run before it begins. It returns the context of the
+	// run, made from ctx, and what is called with its result.
+	Begin func(ctx context.Context, inv *Invocation) (context.Context, func(*Result))
+	// Call is told of each native call of a run by its full name, with the
+	// context that Begin made, and returns what is called when the call is over.
+	Call func(ctx context.Context, name string) (done func())
+	// Interrupted is told how long after its end a run, or a function under a
+	// deadline or a lease, had stopped.
+	Interrupted func(lag time.Duration)
 }
 
 // New makes an engine.
@@ -72,10 +92,18 @@ func New(config Config) *Engine {
 	if config.Hands == nil {
 		config.Hands = vm.NewHands(vm.SystemClock())
 	}
-	config.Compile.Charge = charge
-	e := &Engine{config: config, compiler: compile.New(config.Compile), turns: newAdmission(goruntime.GOMAXPROCS(0))}
+	e := &Engine{config: config, compiler: compile.New(accounted(config.Compile)), turns: newAdmission(goruntime.GOMAXPROCS(0))}
 	e.sandbox = newSandbox(e.compiler, config.Modules)
 	return e
+}
+
+// Compile compiles a script ahead of its first run. The error is one of
+// [SyntaxError] and [Cancelled].
+func (e *Engine) Compile(ctx context.Context, script, source string) *Error {
+	if _, err := e.compiler.Compile(ctx, script, source); err != nil {
+		return notCompiled(err)
+	}
+	return nil
 }
 
 // Run runs a script. It always returns a result, soon after the end of the
@@ -88,6 +116,11 @@ func (e *Engine) Run(ctx context.Context, inv Invocation) *Result {
 		inv.ID = NewID(began.Wall)
 	}
 	r := &Result{ID: inv.ID, StartedAt: began.Wall}
+	if e.config.Observer.Begin != nil {
+		var ended func(*Result)
+		ctx, ended = e.config.Observer.Begin(ctx, &inv)
+		defer func() { ended(r) }()
+	}
 	defer func() { r.Duration = hands.Fast() - began.Fast }()
 	proto, err := e.compiler.Compile(ctx, inv.Script, inv.Source)
 	if err != nil {
@@ -108,8 +141,14 @@ func (e *Engine) run(ctx context.Context, inv Invocation, proto *lua.FunctionPro
 		DataOps:  &native.Account{Name: "max_data_ops", Limit: limits.DataOps},
 		LogBytes: &native.Account{Name: "log_bytes", Limit: limits.LogBytes},
 	}
+	observer := e.config.Observer
+	if observer.Call != nil {
+		env.Trace = func(name string) func() { return observer.Call(ctx, name) }
+	}
+	hands := e.config.Hands
+	began := hands.Fast()
 	run := vm.NewRun(vm.Config{
-		Hands: e.config.Hands, Context: ctx, Host: env,
+		Hands: hands, Context: ctx, Host: env, Interrupted: observer.Interrupted,
 		Guard: e.config.Guard, Slot: e.turns.seat(inv.Tenant), Yield: e.config.Yield,
 		Limits: vm.Limits{
 			Timeout: limits.Timeout, Instructions: limits.Instructions,
@@ -123,13 +162,19 @@ func (e *Engine) run(ctx context.Context, inv Invocation, proto *lua.FunctionPro
 	_, failure := run.Call(main.function())
 	r.Counters = Counters{Instructions: run.Steps(), DataOps: env.DataOps.Used()}
 	r.Incidents = run.Incidents()
-	switch killed := run.Killed(); {
+	killed := run.Killed()
+	if killed != nil && killed.Limit == vm.Deadline && observer.Interrupted != nil {
+		observer.Interrupted(hands.Fast() - began - limits.Timeout)
+	}
+	switch {
 	case killed != nil:
 		r.Error = interrupted(killed, limits)
 	case failure != nil:
 		r.Error = raised(failure)
 	case main.err != nil:
 		r.Error = Errorf(NotSerializable, "%s", main.err.Error())
+	case inv.Encode != nil:
+		r.JSON, r.Error = inv.Encode(main.value, limits.ResultBytes)
 	default:
 		r.encode(main.value, limits.ResultBytes)
 	}

@@ -98,7 +98,7 @@ func (l *Locks) Acquire(ctx context.Context, req Request) (*Lease, error) {
 	if err := req.check(l.maxLease); err != nil {
 		return nil, err
 	}
-	if req.Held.has(req) {
+	if req.Held.has(req.lock()) {
 		return nil, l.reentered(req)
 	}
 	if !req.Turn && req.Wait >= req.Lease {
@@ -111,11 +111,11 @@ func (l *Locks) Acquire(ctx context.Context, req Request) (*Lease, error) {
 		ask = l.acquireLocal
 	}
 	lease, err := ask(ctx, req, asked)
-	if l.events.Asked != nil {
-		l.events.Asked(req.Key, req.Scope, l.hands.Fast()-asked.Fast, lease != nil)
+	if l.events.Asked != nil { // the clock is read only for somebody
+		l.events.Asked(Asked{Key: req.Key, Scope: req.Scope, By: req.By, Waited: l.hands.Fast() - asked.Fast, Acquired: lease != nil})
 	}
 	if lease != nil {
-		req.Held.add(req)
+		req.Held.add(req.lock())
 	}
 	return lease, err
 }
@@ -147,7 +147,7 @@ func (l *Locks) acquireLocal(ctx context.Context, req Request, asked vm.Reading)
 		return nil, nil
 	}
 	row := Row{Key: req.Key, By: req.By}
-	return &Lease{Row: row, End: end, locks: l, req: req, queue: l.local, slot: s, since: now}, nil
+	return l.lease(req, l.local, s, grant{row, end}, now), nil
 }
 
 func (l *Locks) acquireRow(ctx context.Context, req Request, asked vm.Reading) (lease *Lease, err error) {
@@ -176,7 +176,7 @@ func (l *Locks) acquireRow(ctx context.Context, req Request, asked vm.Reading) (
 	}
 	now := l.hands.Fast()
 	s.won(now)
-	return &Lease{Row: g.row, End: g.end, locks: l, req: req, queue: l.rows, slot: s, since: now}, nil
+	return l.lease(req, l.rows, s, *g, now), nil
 }
 
 // rest waits until restEnd, so that other processes get their turn. It returns
@@ -201,12 +201,24 @@ type Lease struct {
 	// to be stopped.
 	End time.Duration
 
+	// Of the request, which is large: what is needed at the end.
+	scope   Scope
+	held    *Held
+	warn    func(string) // may be nil
+	hostEnd time.Duration
+
 	locks *Locks
-	req   Request
 	queue *queue
 	slot  *slot
 	since time.Duration // fast hand
 	over  atomic.Bool
+}
+
+func (l *Locks) lease(req Request, q *queue, s *slot, g grant, since time.Duration) *Lease {
+	return &Lease{
+		Row: g.row, End: g.end, scope: req.Scope, held: req.Held, warn: req.Warn, hostEnd: req.HostEnd,
+		locks: l, queue: q, slot: s, since: since,
+	}
 }
 
 // Release gives the lock up. It returns when the table has answered, after 2 s,
@@ -216,10 +228,10 @@ type Lease struct {
 // nothing.
 func (le *Lease) Release(ctx context.Context) {
 	le.giveUp(func() (Freeing, error) {
-		if le.req.Scope == Local {
+		if le.scope == Local {
 			return Freed, nil
 		}
-		return le.locks.release(ctx, le.Row.Key, le.Row.Owner, le.req.HostEnd)
+		return le.locks.release(ctx, le.Row.Key, le.Row.Owner, le.hostEnd)
 	})
 }
 
@@ -236,14 +248,14 @@ func (le *Lease) giveUp(free func() (Freeing, error)) {
 		return
 	}
 	defer le.queue.leave(le.slot)
-	defer le.req.Held.remove(le.req)
+	defer le.held.remove(heldLock{le.Row.Key, le.scope})
 	now := le.locks.hands.Fast()
 	how, err := free()
-	if how == Failed {
-		le.req.warn(fmt.Sprintf("the lock was not freed and runs out by itself: %v", err))
+	if how == Failed && le.warn != nil {
+		le.warn(fmt.Sprintf("the lock was not freed and runs out by itself: %v", err))
 	}
 	le.locks.events.released(Released{
-		Key: le.Row.Key, Scope: le.req.Scope, By: le.Row.By,
-		Held: now - le.since, Over: max(now-le.End, 0), How: how, Err: err,
+		Key: le.Row.Key, Scope: le.scope, By: le.Row.By,
+		Held: now - le.since, Lease: le.End - le.since, Over: max(now-le.End, 0), How: how, Err: err,
 	})
 }

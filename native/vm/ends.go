@@ -83,6 +83,9 @@ func (r *Run) pop() (top end, ended bool) {
 	if k := r.kill; k != nil && k.Limit == Deadline && k.owner == last {
 		r.kill = nil
 		r.countSteps()
+		if r.interrupted != nil {
+			r.interrupted(now - top.at)
+		}
 		return top, true
 	}
 	return top, false

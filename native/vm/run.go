@@ -48,6 +48,9 @@ type Config struct {
 	// look at the clock, so that a test in fake time can let time pass while a
 	// script spins.
 	Yield func()
+	// Interrupted is told of each frame that was interrupted at its end, and how
+	// long after that end it had unwound. Default: nobody.
+	Interrupted func(lag time.Duration)
 }
 
 // Slot is the right of a run to execute Lua, where runs take turns. It is used
@@ -111,18 +114,19 @@ type Run struct {
 
 	threads []weak.Pointer[lua.LState] // all but root, for those who walk them
 
-	guard      *Guard // nil for none
-	memory     memory
-	coroutines coroutines
-	trace      trace
-	incidents  []error
-	atEnd      []func()
+	guard       *Guard // nil for none
+	memory      memory
+	coroutines  coroutines
+	trace       trace
+	incidents   []error
+	atEnd       []func()
+	interrupted func(lag time.Duration) // nil for nobody
 }
 
 // NewRun makes a run with an empty global table. Its time starts now.
 func NewRun(cfg Config) *Run {
 	setMaxArrayIndex()
-	r := &Run{hands: cfg.Hands, limits: cfg.Limits, guard: cfg.Guard, host: cfg.Host, yield: cfg.Yield}
+	r := &Run{hands: cfg.Hands, limits: cfg.Limits, guard: cfg.Guard, host: cfg.Host, yield: cfg.Yield, interrupted: cfg.Interrupted}
 	r.memory.init(cfg.Limits.MemoryBytes)
 	if r.yield == nil {
 		r.yield, r.paced, r.slot = runtime.Gosched, true, cfg.Slot

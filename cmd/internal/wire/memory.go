@@ -12,14 +12,17 @@ import (
 )
 
 // newGuard makes the guard of this process's memory. Unless GOMEMLIMIT says
-// otherwise, Go's soft limit is nine tenths of the container's: the rest is for
-// what Go doesn't count. Scripts together may hold two thirds of the soft limit
+// otherwise, Go's soft limit is nine tenths of the function's or container's: the
+// rest is for what Go doesn't count. Scripts together may hold two thirds of the soft limit
 // after a garbage collection, because there is garbage besides. A process
 // without any limit ends no run for its own sake.
 func newGuard() *vm.Guard {
 	limit := debug.SetMemoryLimit(-1)
 	if limit == math.MaxInt64 {
-		container := containerMemory(os.DirFS("/sys/fs/cgroup"))
+		container := functionMemory(os.Getenv("AWS_LAMBDA_FUNCTION_MEMORY_SIZE"))
+		if container == 0 {
+			container = containerMemory(os.DirFS("/sys/fs/cgroup"))
+		}
 		if container == 0 {
 			return vm.NewGuard(0)
 		}
@@ -27,6 +30,16 @@ func newGuard() *vm.Guard {
 		debug.SetMemoryLimit(limit)
 	}
 	return vm.NewGuard(limit / 3 * 2)
+}
+
+// functionMemory returns the memory of a function of AWS Lambda in bytes, 0 for
+// none, from the megabytes that its environment says.
+func functionMemory(megabytes string) int64 {
+	n, err := strconv.ParseInt(megabytes, 10, 32)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n << 20
 }
 
 // containerMemory returns the memory limit of the container in bytes, 0 for

@@ -23,3 +23,11 @@ func TestTheContainersMemoryLimitIsFound(t *testing.T) {
 		}
 	}
 }
+
+func TestAFunctionsMemoryIsFound(t *testing.T) {
+	for text, want := range map[string]int64{"": 0, "128": 128 << 20, "10240": 10 << 30, "-1": 0, "lots": 0} {
+		if got := functionMemory(text); got != want {
+			t.Errorf("%q: got %d, want %d", text, got, want)
+		}
+	}
+}

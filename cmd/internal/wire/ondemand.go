@@ -40,6 +40,15 @@ func (o *onDemand) engine() (Store, native.Attempt) {
 	return o.opened, native.Attempt{}
 }
 
+// DropIdle closes connections that nobody uses, if the engine has any.
+func (o *onDemand) DropIdle() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if e, ok := o.opened.(interface{ DropIdle() }); ok {
+		e.DropIdle()
+	}
+}
+
 // Close closes the engine if it was opened.
 func (o *onDemand) Close() error {
 	o.mu.Lock()

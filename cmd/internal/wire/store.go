@@ -51,6 +51,9 @@ func (c Config) tableTime() lock.TableTime {
 	}
 	skew := time.Duration(c.Config.Lock.MaxSkewMillis) * time.Millisecond
 	return lock.NewTableClock(skew, func(off time.Duration) {
+		if c.Watch.ClockAhead != nil {
+			c.Watch.ClockAhead(off)
+		}
 		if off == 0 {
 			c.Log.Info("this machine's clock agrees with the table's again")
 			return

@@ -19,6 +19,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native/log"
 	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/tenant"
 )
 
 // Config is what a program is put together from.
@@ -32,6 +33,19 @@ type Config struct {
 	// Embedded opens the embedded engine on a file. Default: the program has
 	// none. A value, so that a program without it doesn't carry SQLite.
 	Embedded func(file string, hands *vm.Hands) (Store, error)
+	// Watch is told what happens, besides the log.
+	Watch Watch
+}
+
+// Watch is where metrics and traces are made. Nil fields are not called.
+type Watch struct {
+	Runs  runtime.Observer
+	Locks []lock.Events
+	// ClockAhead is told how far this machine's clock is ahead of the table's, 0
+	// when it agrees again.
+	ClockAhead func(time.Duration)
+	// Blocked is told of requests to where a tenant may not go.
+	Blocked func(tenant.ID)
 }
 
 // Program is a runtime with its store.
@@ -54,7 +68,7 @@ func New(c Config) (*Program, error) {
 	locks, err := lock.New(hands, store, tableTime, lock.Options{
 		Guard:    time.Duration(c.Config.Lock.GuardMillis) * time.Millisecond,
 		MaxLease: c.Config.Lock.MaxLease.Value(),
-		Events:   lockEvents(c.Log),
+		Events:   c.lockEvents(),
 	})
 	if err != nil {
 		return nil, err
@@ -73,6 +87,7 @@ func New(c Config) (*Program, error) {
 			HostKind: c.HostKind,
 			HostName: hostName,
 			Guard:    newGuard(),
+			Observer: c.Watch.Runs,
 			Modules: []native.Module{
 				core.New(),
 				db.Module(db.New(store, hands, tableTime.Observe)),
@@ -97,11 +112,15 @@ func (p *Program) DropIdle() {
 func (p *Program) Close() error { return p.Store.Close() }
 
 // lockEvents puts into the log what an operator wants to know of locks.
-func lockEvents(log *zap.Logger) lock.Events {
-	return lock.Events{Released: func(r lock.Released) {
+func (c Config) lockEvents() lock.Events {
+	logged := lock.Events{Released: func(r lock.Released) {
 		if r.Err != nil {
-			log.Warn("a lock was not released and runs out by itself", zap.String("tenantId", string(r.Key.Tenant)),
+			c.Log.Warn("a lock was not released and runs out by itself", zap.String("tenantId", string(r.Key.Tenant)),
 				zap.String("lock", r.Key.Name), zap.String("runId", r.By.Run), zap.Error(r.Err))
 		}
 	}}
+	if c.Watch.Locks == nil {
+		return logged
+	}
+	return lock.JoinEvents(append(c.Watch.Locks, logged)...)
 }

@@ -1,0 +1,136 @@
+// Package telemetry makes numbers and traces of what happens in a program, for
+// Prometheus and OpenTelemetry. Labels never hold a tenant, a script or the name
+// of a lock: there may be any number of those. Spans do.
+package telemetry
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/tenant"
+)
+
+// Metrics are the numbers of one process.
+type Metrics struct {
+	registry *prometheus.Registry
+
+	runs           *prometheus.CounterVec
+	running        prometheus.Gauge
+	runSeconds     *prometheus.HistogramVec
+	queueSeconds   prometheus.Histogram
+	interrupts     prometheus.Histogram
+	lockAttempts   *prometheus.CounterVec
+	lockWaits      *prometheus.HistogramVec
+	lockHolds      *prometheus.HistogramVec
+	leaseUsed      *prometheus.HistogramVec
+	lockReleases   *prometheus.CounterVec
+	healed         prometheus.Counter
+	clockAhead     prometheus.Gauge
+	networkBlocked prometheus.Counter
+}
+
+// seconds are the buckets of durations, from half a millisecond to an hour.
+var seconds = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 3600}
+
+// NewMetrics returns metrics, all at zero.
+func NewMetrics() *Metrics {
+	m := &Metrics{registry: prometheus.NewRegistry()}
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "tidelock", Name: name, Help: help}, labels)
+	}
+	histogram := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "tidelock", Name: name, Help: help, Buckets: buckets}, labels)
+	}
+	gauge := func(name, help string) prometheus.Gauge {
+		return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "tidelock", Name: name, Help: help})
+	}
+	m.runs = counter("runs_total", "Runs that have ended, by outcome: ok, or the type of the error.", "outcome")
+	m.running = gauge("runs_running", "Runs that go on.")
+	m.runSeconds = histogram("run_duration_seconds", "How long runs took.", seconds, "outcome")
+	waits := histogram("queue_wait_seconds", "How long invocations waited for their run to begin.", seconds)
+	interrupts := histogram("interrupt_lag_seconds", "How long after its end a run, or code under a deadline or lease, had stopped.", seconds)
+	m.lockAttempts = counter("lock_attempts_total", "Puts of lock rows, by what came back: applied, refused, not_applied or unknown.", "outcome")
+	m.lockWaits = histogram("lock_wait_seconds", "How long calls asked for a lock.", seconds, "scope", "acquired")
+	m.lockHolds = histogram("lock_hold_seconds", "How long locks were held.", seconds, "scope")
+	m.leaseUsed = histogram("lock_lease_used_ratio", "Hold time over lease; more than 1 is a holder that was stopped.",
+		[]float64{.01, .05, .1, .25, .5, .75, .9, 1, 1.01, 1.1, 2}, "scope")
+	m.lockReleases = counter("lock_releases_total", "Locks given up, by how: freed, lost, failed, or kept for a write of unknown outcome.", "how")
+	healed := counter("ambiguous_writes_healed_total", "Requests whose answer was lost, and that turned out to have been applied.")
+	m.clockAhead = gauge("clock_ahead_seconds", "How far this machine's clock is ahead of the table's; 0 while it is within lock.max_skew_ms.")
+	blocked := counter("network_blocked_total", "Requests of scripts to where they may not go.")
+	m.queueSeconds = waits.WithLabelValues().(prometheus.Histogram)
+	m.interrupts = interrupts.WithLabelValues().(prometheus.Histogram)
+	m.healed, m.networkBlocked = healed.WithLabelValues(), blocked.WithLabelValues()
+	m.registry.MustRegister(
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		m.runs, m.running, m.runSeconds, waits, interrupts, m.lockAttempts, m.lockWaits, m.lockHolds, m.leaseUsed,
+		m.lockReleases, healed, m.clockAhead, blocked,
+	)
+	return m
+}
+
+// Handler serves the metrics as Prometheus reads them.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}
+
+// Begin counts a run.
+func (m *Metrics) Begin(ctx context.Context, _ *runtime.Invocation) (context.Context, func(*runtime.Result)) {
+	m.running.Inc()
+	return ctx, func(r *runtime.Result) {
+		m.running.Dec()
+		outcome := outcome(r)
+		m.runs.WithLabelValues(outcome).Inc()
+		m.runSeconds.WithLabelValues(outcome).Observe(r.Duration.Seconds())
+	}
+}
+
+func outcome(r *runtime.Result) string {
+	if r.Error != nil {
+		return string(r.Error.Type)
+	}
+	return "ok"
+}
+
+// Interrupted counts an interrupt.
+func (m *Metrics) Interrupted(lag time.Duration) { m.interrupts.Observe(lag.Seconds()) }
+
+// Queued counts an invocation that waited for so long until its run began.
+func (m *Metrics) Queued(d time.Duration) { m.queueSeconds.Observe(d.Seconds()) }
+
+// Blocked counts a request to where a tenant may not go.
+func (m *Metrics) Blocked(tenant.ID) { m.networkBlocked.Inc() }
+
+// ClockAhead notes how far this machine's clock is ahead of the table's.
+func (m *Metrics) ClockAhead(d time.Duration) { m.clockAhead.Set(d.Seconds()) }
+
+// Locks count what happens to locks.
+func (m *Metrics) Locks() lock.Events {
+	return lock.Events{
+		Attempted: func(_ lock.Key, o native.Outcome) { m.lockAttempts.WithLabelValues(o.String()).Inc() },
+		Healed:    func(lock.Key) { m.healed.Inc() },
+		Asked: func(a lock.Asked) {
+			acquired := "false"
+			if a.Acquired {
+				acquired = "true"
+			}
+			m.lockWaits.WithLabelValues(a.Scope.String(), acquired).Observe(a.Waited.Seconds())
+		},
+		Released: func(r lock.Released) {
+			scope := r.Scope.String()
+			m.lockHolds.WithLabelValues(scope).Observe(r.Held.Seconds())
+			if r.Lease > 0 {
+				m.leaseUsed.WithLabelValues(scope).Observe(float64(r.Held) / float64(r.Lease))
+			}
+			m.lockReleases.WithLabelValues(r.How.String()).Inc()
+		},
+	}
+}

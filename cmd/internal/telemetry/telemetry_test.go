@@ -1,0 +1,125 @@
+package telemetry
+
+import (
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/core"
+	"github.com/tidelock-lua/tidelock/native/deadline"
+	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/tenant"
+)
+
+type nowhere struct{}
+
+func (nowhere) Log(string, string, native.Map) {}
+
+// run runs a script with metrics and traces.
+func run(t *testing.T, m *Metrics, traces *Traces, source string) *runtime.Result {
+	t.Helper()
+	hands := vm.NewHands(vm.SystemClock())
+	events := []lock.Events{m.Locks()}
+	if traces != nil {
+		events = append(events, traces.Locks())
+	}
+	locks, err := lock.New(hands, nil, lock.MachineClock{}, lock.Options{Events: lock.JoinEvents(events...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine := runtime.New(runtime.Config{
+		Hands: hands, Observer: Observer(m, traces),
+		Modules: []native.Module{core.New(), deadline.New(), lock.NewModule(locks, lock.ModuleOptions{})},
+	})
+	return engine.Run(t.Context(), runtime.Invocation{
+		ID: "run-1", Tenant: "acme", Script: "test.lua", Source: source, Log: nowhere{},
+		Limits: tenant.Limits{Timeout: 2 * time.Second},
+	})
+}
+
+const locked = `return native.lock.with("the-name", { scope = "local" }, function()
+	pcall(native.deadline.with, 5, function() while true do end end)
+	return native.lock.with("the-name", { scope = "local" }, print)
+end)`
+
+func (m *Metrics) text(t *testing.T) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	return w.Body.String()
+}
+
+func TestMetricsCountRunsLocksAndInterrupts(t *testing.T) {
+	m := NewMetrics()
+	for _, source := range []string{locked, "error('x')"} {
+		run(t, m, nil, source)
+	}
+	m.Queued(time.Second)
+	m.Blocked("acme")
+	m.ClockAhead(-2 * time.Second)
+	got := m.text(t)
+	for _, want := range []string{
+		`tidelock_runs_total{outcome="ok"} 1`,
+		`tidelock_runs_total{outcome="Script.RuntimeError"} 1`,
+		`tidelock_runs_running 0`,
+		`tidelock_run_duration_seconds_count{outcome="ok"} 1`,
+		`tidelock_interrupt_lag_seconds_count 1`,
+		`tidelock_lock_wait_seconds_count{acquired="true",scope="local"} 1`,
+		`tidelock_lock_hold_seconds_count{scope="local"} 1`,
+		`tidelock_lock_lease_used_ratio_count{scope="local"} 1`,
+		`tidelock_lock_releases_total{how="freed"} 1`,
+		`tidelock_queue_wait_seconds_sum 1`,
+		`tidelock_network_blocked_total 1`,
+		`tidelock_clock_ahead_seconds -2`,
+		`go_goroutines `,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s in\n%s", want, got)
+		}
+	}
+	for _, name := range []string{"acme", "test.lua", "the-name", "run-1"} {
+		if strings.Contains(got, name) {
+			t.Errorf("%q is a label", name)
+		}
+	}
+}
+
+func TestSpansShowARunItsCallsAndItsLocks(t *testing.T) {
+	exporter := tracetest.NewInMemoryExporter()
+	traces := NewTraces(exporter)
+	result := run(t, NewMetrics(), traces, locked+"\n")
+	if result.Error != nil {
+		t.Fatal(result.Error)
+	}
+	if err := traces.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	spans := exporter.GetSpans()
+	root := slices.IndexFunc(spans, func(s tracetest.SpanStub) bool { return s.Name == "run" })
+	for _, s := range spans {
+		names = append(names, s.Name)
+		if s.Name != "run" && s.Parent.SpanID() != spans[root].SpanContext.SpanID() {
+			t.Errorf("%s lies below %v, want the run", s.Name, s.Parent)
+		}
+		if s.EndTime.Before(s.StartTime) {
+			t.Errorf("%s ends before it begins", s.Name)
+		}
+	}
+	slices.Sort(names)
+	want := []string{"lock hold", "lock wait", "native.deadline.with", "native.lock.with", "native.lock.with", "run"}
+	if !slices.Equal(names, want) {
+		t.Errorf("got %q, want %q", names, want)
+	}
+	traces.runs.Range(func(any, any) bool {
+		t.Error("a run is kept after its end")
+		return false
+	})
+}
