@@ -1,0 +1,24 @@
+# One image for Fargate (entry point tidelock) and for Lambda (entry point
+# /usr/local/bin/bootstrap): static programs, CA roots and time zones, run by
+# nobody. Build it where your scripts and tidelock.yaml are copied to /app.
+FROM golang:1.26-bookworm AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+COPY . .
+ARG TARGETARCH
+ENV CGO_ENABLED=0 GOOS=linux GOARCH=${TARGETARCH}
+RUN go build -pgo=test/bench/hook.pgo -trimpath -ldflags "-s -w" -o /out/usr/local/bin/tidelock ./cmd/tidelock
+RUN go build -pgo=test/bench/hook.pgo -tags lambda.norpc -trimpath -ldflags "-s -w" -o /out/usr/local/bin/bootstrap ./cmd/bootstrap
+RUN mkdir -p /out/app /out/etc/ssl/certs /out/usr/share \
+ && cp /etc/ssl/certs/ca-certificates.crt /out/etc/ssl/certs/ \
+ && cp -r /usr/share/zoneinfo /out/usr/share/
+
+FROM scratch
+COPY --from=build /out/ /
+WORKDIR /app
+USER 65532:65532
+EXPOSE 8080 9090
+HEALTHCHECK --interval=10s --timeout=4s --start-period=5s CMD ["/usr/local/bin/tidelock", "healthcheck"]
+ENTRYPOINT ["/usr/local/bin/tidelock"]
+CMD ["task", "serve"]
