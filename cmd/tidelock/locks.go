@@ -124,7 +124,7 @@ func withLocks(cmd *cobra.Command, do func(context.Context, *locks) error) error
 	if err != nil {
 		return err
 	}
-	program, err := newProgram(c, "cli", newLog(c))
+	program, err := newProgram(c, newLog(c), wire.Config{})
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,8 @@ type runFlags struct {
 	tenant  string
 	event   string
 	timeout time.Duration
+	streams map[string]string
+	outputs map[string]string
 }
 
 func runCommand() *cobra.Command {
@@ -44,6 +46,9 @@ error. Ctrl-C interrupts the script; its locks are released.`,
 	flags.StringVar(&f.tenant, "tenant", "dev", "tenant whose script it is")
 	flags.StringVar(&f.event, "event", "", "event as JSON, @FILE, or - for standard input")
 	flags.DurationVar(&f.timeout, "timeout", 0, "longest time the script may run (default 30s, or what the configuration says)")
+	flags.StringToStringVar(&f.streams, "stream", nil, "NAME=FILE that native.stream.open(NAME) reads, - is standard input")
+	flags.StringToStringVar(&f.outputs, "output", nil, "NAME=FILE that native.stream.create(NAME) writes")
+	flags.StringSlice("allow-net", nil, "HOST that native.http may reach, besides none (see docs/http.md)")
 	addDBFlags(flags)
 	return cmd
 }
@@ -63,7 +68,12 @@ func runScript(cmd *cobra.Command, path string, f runFlags) error {
 		inv.Limits.Timeout = timeout
 	}
 	log := newLog(c)
-	program, err := newProgram(c, "cli", log)
+	watch, done, err := traced(cmd.Context(), c, log)
+	if err != nil {
+		return err
+	}
+	defer done()
+	program, err := newProgram(c, log, wire.Config{Streams: f.files(cmd.InOrStdin()), Watch: watch})
 	if err != nil {
 		return err
 	}

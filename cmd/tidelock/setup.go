@@ -11,6 +11,10 @@ import (
 	"github.com/tidelock-lua/tidelock/cmd/internal/config"
 	"github.com/tidelock-lua/tidelock/cmd/internal/wire"
 	"github.com/tidelock-lua/tidelock/native/db/sqlite"
+	"github.com/tidelock-lua/tidelock/native/sql"
+	"github.com/tidelock-lua/tidelock/native/sql/mysql"
+	"github.com/tidelock-lua/tidelock/native/sql/postgres"
+	sqlfile "github.com/tidelock-lua/tidelock/native/sql/sqlite"
 	"github.com/tidelock-lua/tidelock/native/vm"
 )
 
@@ -55,9 +59,15 @@ func loadConfig(cmd *cobra.Command) (*config.Config, error) {
 	return config.Load(o)
 }
 
-// newProgram puts the runtime of a command together.
-func newProgram(c *config.Config, hostKind string, log *zap.Logger) (*wire.Program, error) {
-	return wire.New(wire.Config{Config: c, HostKind: hostKind, Log: log, Embedded: openEmbedded})
+// newProgram puts the runtime of a command together. more says what is special
+// about it.
+func newProgram(c *config.Config, log *zap.Logger, more wire.Config) (*wire.Program, error) {
+	more.Config, more.Log, more.Embedded = c, log, openEmbedded
+	more.SQLDrivers = map[string]sql.Driver{"postgres": postgres.New(), "mysql": mysql.New(), "sqlite": sqlfile.New()}
+	if more.HostKind == "" {
+		more.HostKind = "cli"
+	}
+	return wire.New(more)
 }
 
 func openEmbedded(file string, hands *vm.Hands) (wire.Store, error) {

@@ -81,6 +81,8 @@ func TestWhatIsWrongIsNamedWithItsPlace(t *testing.T) {
 		{"lambda: {embedded_db: maybe}", nil, `lambda.embedded_db: got maybe, want true or false`},
 		{"lock: {guard_ms: 999}", nil, `tidelock.yaml:1: lock.guard_ms: got 999, want 1000 or more`},
 		{"db: {table: t, file: f}", nil, `db.file: excludes db.table`},
+		{"http: {allow: ['a b']}", nil, `http.allow: `},
+		{"tenants: {a: {http: {allow: ['10.0.0.0/8']}}}", nil, `tenants.a.http.allow: `},
 		{"log: {level: loud}", nil, `log.level: got "loud", want one of debug`},
 		{"sql: {orders: {driver: oracle}}", nil, `sql.orders.driver: got "oracle", want one of postgres`},
 		{"tenants: {Acme: {}}", nil, `tenants.Acme: tenant id "Acme": want`},

@@ -12,6 +12,7 @@ import (
 	"github.com/knadh/koanf/providers/env/v2"
 	"github.com/knadh/koanf/v2"
 
+	"github.com/tidelock-lua/tidelock/native/http"
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
@@ -196,6 +197,12 @@ func (c *Config) complete(origins map[string]string) error {
 			wrong(path, "got %q, want one of %s", got, strings.Join(known, ", "))
 		}
 	}
+	allowed := func(path string, h HTTP) {
+		if err := (http.Policy{Allow: h.Allow}).Check(); err != nil {
+			wrong(path+"http.allow", "%v", err)
+		}
+	}
+	allowed("", c.HTTP)
 	oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	oneOf("log.format", c.Log.Format, "auto", "json", "console")
 	connections := func(at string, all map[string]SQL) {
@@ -212,6 +219,9 @@ func (c *Config) complete(origins map[string]string) error {
 			wrong("tenants."+id, "%v", err)
 		}
 		connections("tenants."+id+".", t.SQL)
+		if t.HTTP != nil {
+			allowed("tenants."+id+".", *t.HTTP)
+		}
 	}
 	return errors.Join(errs...)
 }

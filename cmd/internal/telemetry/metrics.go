@@ -15,6 +15,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/task"
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
@@ -35,6 +36,9 @@ type Metrics struct {
 	healed         prometheus.Counter
 	clockAhead     prometheus.Gauge
 	networkBlocked prometheus.Counter
+	refused        *prometheus.CounterVec
+	abandoned      prometheus.Gauge
+	dropped        prometheus.Counter
 }
 
 // seconds are the buckets of durations, from half a millisecond to an hour.
@@ -69,10 +73,14 @@ func NewMetrics() *Metrics {
 	m.queueSeconds = waits.WithLabelValues().(prometheus.Histogram)
 	m.interrupts = interrupts.WithLabelValues().(prometheus.Histogram)
 	m.healed, m.networkBlocked = healed.WithLabelValues(), blocked.WithLabelValues()
+	m.refused = counter("invocations_refused_total", "Invocations that were not accepted, by the type of the error.", "type")
+	m.abandoned = gauge("runs_abandoned", "Runs whose result was given without them, and that have not come back yet.")
+	dropped := counter("planned_times_dropped_total", "Planned times of schedules that won't be run.")
+	m.dropped = dropped.WithLabelValues()
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		m.runs, m.running, m.runSeconds, waits, interrupts, m.lockAttempts, m.lockWaits, m.lockHolds, m.leaseUsed,
-		m.lockReleases, healed, m.clockAhead, blocked,
+		m.lockReleases, healed, m.clockAhead, blocked, m.refused, m.abandoned, dropped,
 	)
 	return m
 }
@@ -103,8 +111,16 @@ func outcome(r *runtime.Result) string {
 // Interrupted counts an interrupt.
 func (m *Metrics) Interrupted(lag time.Duration) { m.interrupts.Observe(lag.Seconds()) }
 
-// Queued counts an invocation that waited for so long until its run began.
-func (m *Metrics) Queued(d time.Duration) { m.queueSeconds.Observe(d.Seconds()) }
+// Task counts what happens to the invocations of a task.
+func (m *Metrics) Task() task.Events {
+	return task.Events{
+		Started:   func(_ tenant.ID, waited time.Duration) { m.queueSeconds.Observe(waited.Seconds()) },
+		Refused:   func(t runtime.ErrorType) { m.refused.WithLabelValues(string(t)).Inc() },
+		Abandoned: func(tenant.ID) { m.abandoned.Inc() },
+		Returned:  func(tenant.ID) { m.abandoned.Dec() },
+		Dropped:   func(_ tenant.ID, _ string, times int) { m.dropped.Add(float64(times)) },
+	}
+}
 
 // Blocked counts a request to where a tenant may not go.
 func (m *Metrics) Blocked(tenant.ID) { m.networkBlocked.Inc() }

@@ -61,7 +61,11 @@ func TestMetricsCountRunsLocksAndInterrupts(t *testing.T) {
 	for _, source := range []string{locked, "error('x')"} {
 		run(t, m, nil, source)
 	}
-	m.Queued(time.Second)
+	m.Task().Started("acme", time.Second)
+	m.Task().Refused(runtime.TenantThrottled)
+	m.Task().Abandoned("acme")
+	m.Task().Returned("acme")
+	m.Task().Dropped("acme", "nightly", 3)
 	m.Blocked("acme")
 	m.ClockAhead(-2 * time.Second)
 	got := m.text(t)
@@ -77,6 +81,9 @@ func TestMetricsCountRunsLocksAndInterrupts(t *testing.T) {
 		`tidelock_lock_releases_total{how="freed"} 1`,
 		`tidelock_queue_wait_seconds_sum 1`,
 		`tidelock_network_blocked_total 1`,
+		`tidelock_invocations_refused_total{type="Tenant.Throttled"} 1`,
+		`tidelock_runs_abandoned 0`,
+		`tidelock_planned_times_dropped_total 3`,
 		`tidelock_clock_ahead_seconds -2`,
 		`go_goroutines `,
 	} {

@@ -2,12 +2,14 @@ package telemetry
 
 import (
 	"context"
+	"net/http"
 	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.opentelemetry.io/otel/sdk/trace"
 	oteltrace "go.opentelemetry.io/otel/trace"
@@ -49,6 +51,11 @@ func (t *Traces) Close(ctx context.Context) error { return t.provider.Shutdown(c
 
 // Flush sends what has ended, for at most as long as ctx lasts.
 func (t *Traces) Flush(ctx context.Context) error { return t.provider.ForceFlush(ctx) }
+
+// Extract adds to ctx the span that a request's traceparent header names.
+func Extract(ctx context.Context, h http.Header) context.Context {
+	return propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(h))
+}
 
 // Begin begins the span of a run, below that of ctx if there is one.
 func (t *Traces) Begin(ctx context.Context, inv *runtime.Invocation) (context.Context, func(*runtime.Result)) {

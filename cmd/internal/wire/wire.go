@@ -3,6 +3,7 @@
 package wire
 
 import (
+	"errors"
 	"os"
 	"strconv"
 	"time"
@@ -14,9 +15,12 @@ import (
 	"github.com/tidelock-lua/tidelock/native/core"
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/deadline"
+	"github.com/tidelock-lua/tidelock/native/http"
 	"github.com/tidelock-lua/tidelock/native/json"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/native/log"
+	"github.com/tidelock-lua/tidelock/native/sql"
+	"github.com/tidelock-lua/tidelock/native/stream"
 	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
@@ -33,6 +37,14 @@ type Config struct {
 	// Embedded opens the embedded engine on a file. Default: the program has
 	// none. A value, so that a program without it doesn't carry SQLite.
 	Embedded func(file string, hands *vm.Hands) (Store, error)
+	// SQLDrivers are those that connections of native.sql may name.
+	SQLDrivers map[string]sql.Driver
+	// Streams are those of native.stream, the same for every tenant. Default:
+	// none.
+	Streams stream.Streams
+	// Listeners are the addresses that the program listens on: no script reaches
+	// them.
+	Listeners []string
 	// Watch is told what happens, besides the log.
 	Watch Watch
 }
@@ -58,6 +70,9 @@ type Program struct {
 	Store Store
 	// TableTime is the time that the rows of locks go by.
 	TableTime lock.TableTime
+
+	client    *http.Client
+	databases *sql.DB
 }
 
 // New puts a program together. Close it when no run is left.
@@ -73,6 +88,11 @@ func New(c Config) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
+	client, err := c.openHTTP()
+	if err != nil {
+		return nil, err
+	}
+	databases := c.openSQL(hands)
 	hostName, err := os.Hostname()
 	if err != nil {
 		hostName = "unknown"
@@ -82,6 +102,8 @@ func New(c Config) (*Program, error) {
 		Locks:     locks,
 		Store:     store,
 		TableTime: tableTime,
+		client:    client,
+		databases: databases,
 		Engine: runtime.New(runtime.Config{
 			Hands:    hands,
 			HostKind: c.HostKind,
@@ -92,9 +114,12 @@ func New(c Config) (*Program, error) {
 				core.New(),
 				db.Module(db.New(store, hands, tableTime.Observe)),
 				deadline.New(),
+				http.Module(client),
 				json.New(),
 				lock.NewModule(locks, lock.ModuleOptions{Process: strconv.Itoa(os.Getpid())}),
 				log.New(),
+				sql.Module(databases),
+				stream.Module(stream.Options{Of: func(tenant.ID) stream.Streams { return c.Streams }}),
 			},
 		}),
 	}, nil
@@ -103,13 +128,17 @@ func New(c Config) (*Program, error) {
 // DropIdle closes connections that nobody uses: after a suspension of the
 // process the other side has forgotten them.
 func (p *Program) DropIdle() {
+	p.client.CloseIdle()
 	if s, ok := p.Store.(interface{ DropIdle() }); ok {
 		s.DropIdle()
 	}
 }
 
-// Close closes the store.
-func (p *Program) Close() error { return p.Store.Close() }
+// Close closes what the program has opened.
+func (p *Program) Close() error {
+	p.client.CloseIdle()
+	return errors.Join(p.databases.Close(), p.Store.Close())
+}
 
 // lockEvents puts into the log what an operator wants to know of locks.
 func (c Config) lockEvents() lock.Events {

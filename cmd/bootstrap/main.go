@@ -1,0 +1,147 @@
+// Command bootstrap is the runtime for AWS Lambda. It is configured by
+// tidelock.yaml beside it and by the environment, see docs/lambda.md.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/tidelock-lua/tidelock/cmd/internal/config"
+	"github.com/tidelock-lua/tidelock/cmd/internal/wire"
+	"github.com/tidelock-lua/tidelock/lambda"
+	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/tenant"
+)
+
+// Variables that the platform sets.
+const (
+	envAPI       = "AWS_LAMBDA_RUNTIME_API"
+	envTask      = "LAMBDA_TASK_ROOT"
+	envLogLevel  = "AWS_LAMBDA_LOG_LEVEL"
+	envLogFormat = "AWS_LAMBDA_LOG_FORMAT"
+)
+
+// embedded opens the embedded engine; nil in a program that has none.
+type embedded func(file string, hands *vm.Hands) (wire.Store, error)
+
+func main() {
+	log := newLog("")
+	host, failed := start(&log)
+	if failed == nil {
+		host.Serve()
+	}
+	log.Error("the function can't start", zap.String("errorType", string(failed.Type)), zap.String("errorMessage", failed.Message))
+	if api := os.Getenv(envAPI); api != "" {
+		if err := lambda.FailInit(api, failed); err != nil {
+			log.Error("the platform was not told", zap.Error(err))
+		}
+	}
+	os.Exit(1)
+}
+
+// start makes the host; log becomes the configured one.
+func start(log **zap.Logger) (host *lambda.Host, failed *runtime.Error) {
+	defer func() {
+		if p := recover(); p != nil {
+			(*log).Error("panic", zap.Any("panic", p), zap.Stack("goStack"))
+			failed = runtime.Errorf(runtime.HostInternal, "internal error")
+		}
+	}()
+	host, err := configure(log)
+	if err != nil {
+		return nil, runtime.Errorf(runtime.HostConfigInvalid, "%v", err)
+	}
+	return host, nil
+}
+
+func configure(log **zap.Logger) (*lambda.Host, error) {
+	if os.Getenv(envAPI) == "" {
+		return nil, errors.New(envAPI + " is not set: this program runs on AWS Lambda only")
+	}
+	// Relative paths are relative to the function's files.
+	if task := os.Getenv(envTask); task != "" {
+		if err := os.Chdir(task); err != nil {
+			return nil, err
+		}
+	}
+	c, err := config.Load(config.Options{Environ: os.Environ()})
+	if err != nil {
+		return nil, err
+	}
+	*log = newLog(c.Log.Level)
+	open := openEmbedded()
+	if err := storeAllowed(c, open != nil); err != nil {
+		return nil, err
+	}
+	if len(c.Tenants) == 0 {
+		return nil, errors.New("tenants: there is none, so no script can run")
+	}
+	tenants, err := c.Directory()
+	if err != nil {
+		return nil, err
+	}
+	program, err := wire.New(wire.Config{Config: c, HostKind: "lambda", Log: *log, Embedded: open})
+	if err != nil {
+		return nil, err
+	}
+	return lambda.New(lambda.Config{
+		Engine: program.Engine, Hands: program.Hands, Tenants: tenants, Routes: routes(c),
+		Margin: c.Lambda.Margin.Value(), BatchResponses: c.Lambda.BatchResponses,
+		Thawed: program.DropIdle, Log: *log, RunLog: wire.ScriptLog,
+	})
+}
+
+func routes(c *config.Config) (out []lambda.Route) {
+	for _, r := range c.Lambda.Routes {
+		out = append(out, lambda.Route{Match: r.Match, Tenant: tenant.ID(r.Tenant), Script: r.Script})
+	}
+	return out
+}
+
+// storeAllowed refuses a file that somebody has configured: it would be another
+// one in each environment, so that its locks exclude nobody.
+func storeAllowed(c *config.Config, has bool) error {
+	for _, v := range c.Values() {
+		if v.Key != "db.file" || v.Origin == "default" {
+			continue
+		}
+		switch {
+		case !c.Lambda.EmbeddedDB:
+			return fmt.Errorf("%s: db.file: each environment of the function would have a file of its own: "+
+				"set db.table, or allow it by lambda.embedded_db", v.Origin)
+		case !has:
+			return fmt.Errorf("%s: db.file: this program was built without the embedded engine (-tags embedded)", v.Origin)
+		}
+	}
+	return nil
+}
+
+// newLog is the function's log, in the form and from the level that the
+// function's logging configuration says, else from the configured level.
+func newLog(level string) *zap.Logger {
+	log := wire.NewLog(os.Stdout, strings.EqualFold(os.Getenv(envLogFormat), "text"))
+	return log.WithOptions(zap.IncreaseLevel(lowest(os.Getenv(envLogLevel), level)))
+}
+
+// lowest is the lowest level that is logged.
+func lowest(platform, configured string) zapcore.Level {
+	switch strings.ToUpper(platform) {
+	case "TRACE", "DEBUG":
+		return zap.DebugLevel
+	case "INFO":
+		return zap.InfoLevel
+	case "WARN":
+		return zap.WarnLevel
+	case "ERROR":
+		return zap.ErrorLevel
+	case "FATAL":
+		return zap.FatalLevel
+	}
+	return wire.Level(configured)
+}

@@ -1,0 +1,73 @@
+package wire
+
+import (
+	"errors"
+	"net/netip"
+	"os"
+	"syscall"
+
+	"github.com/tidelock-lua/tidelock/cmd/internal/config"
+	"github.com/tidelock-lua/tidelock/native/http"
+	"github.com/tidelock-lua/tidelock/native/sql"
+	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/tenant"
+)
+
+// platformInterfaces are the variables that name interfaces of the platform
+// which give out credentials, or other tenants' events.
+var platformInterfaces = []string{
+	"AWS_LAMBDA_RUNTIME_API", "ECS_AGENT_URI", "ECS_CONTAINER_METADATA_URI", "ECS_CONTAINER_METADATA_URI_V4",
+	"AWS_CONTAINER_CREDENTIALS_FULL_URI",
+}
+
+// openHTTP makes the client of native.http.
+func (c Config) openHTTP() (*http.Client, error) {
+	blocked := c.Listeners
+	for _, name := range platformInterfaces {
+		if place := os.Getenv(name); place != "" {
+			blocked = append(blocked, place)
+		}
+	}
+	return http.New(http.Options{
+		Policy:  func(id tenant.ID) http.Policy { return http.Policy{Allow: c.Config.Allow(id)} },
+		Blocked: blocked,
+		Events:  http.Events{Blocked: c.Watch.Blocked},
+	})
+}
+
+// openSQL makes the databases of native.sql.
+func (c Config) openSQL(hands *vm.Hands) *sql.DB {
+	return sql.New(sql.Options{
+		Hands: hands, Drivers: c.SQLDrivers, Control: notThePlatform,
+		Connections: func(id tenant.ID) map[string]sql.Connection {
+			all := map[string]sql.Connection{}
+			for name, s := range c.Config.Connections(id) {
+				all[name] = connection(s)
+			}
+			return all
+		},
+	})
+}
+
+func connection(s config.SQL) sql.Connection {
+	return sql.Connection{
+		Driver: s.Driver, Host: s.Host, Port: int(s.Port), User: s.User, Database: s.Database, Password: s.Password.Resolve,
+		TLS: s.TLS, File: s.File, MaxOpen: int(s.MaxOpen), ReadOnly: s.ReadOnly,
+	}
+}
+
+// notThePlatform refuses the addresses at which platforms serve metadata and
+// credentials. Databases at private addresses are what operators name.
+func notThePlatform(_, address string, _ syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	ip := at.Addr().Unmap()
+	if ip.IsLinkLocalUnicast() || ip == metadataIPv6 {
+		return errors.New("the address belongs to the platform")
+	}
+	return nil
+}
+
+var metadataIPv6 = netip.MustParseAddr("fd00:ec2::254")

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"io"
+	"os"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/stream"
+)
+
+// files are the streams and outputs that flags name, for native.stream. A file
+// is opened when a script asks for it.
+func (f runFlags) files(stdin io.Reader) stream.Streams {
+	s := stream.Streams{
+		Inputs:  map[string]func() (stream.Source, error){},
+		Outputs: map[string]func() (stream.Sink, error){},
+	}
+	for name, path := range f.streams {
+		s.Inputs[name] = func() (stream.Source, error) {
+			if path == "-" {
+				return stream.FromReader(io.NopCloser(stdin)), nil
+			}
+			file, err := os.Open(path)
+			if err != nil {
+				return nil, cantOpen("open", err)
+			}
+			return stream.FromReader(file), nil
+		}
+	}
+	for name, path := range f.outputs {
+		s.Outputs[name] = func() (stream.Sink, error) {
+			file, err := os.Create(path)
+			if err != nil {
+				return nil, cantOpen("create", err)
+			}
+			return stream.FromWriter(file), nil
+		}
+	}
+	return s
+}
+
+// cantOpen is an error as the operator's own script sees it.
+func cantOpen(op string, err error) error {
+	return &native.Error{Code: stream.CodeFailed, Op: op, Message: err.Error()}
+}

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	_ "time/tzdata" // schedules name zones, and a container may have none
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"github.com/tidelock-lua/tidelock/cmd/internal/config"
+	"github.com/tidelock-lua/tidelock/cmd/internal/telemetry"
+	"github.com/tidelock-lua/tidelock/cmd/internal/wire"
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/task"
+	"github.com/tidelock-lua/tidelock/tenant"
+)
+
+func taskCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "task",
+		Short: "Run scripts of many tenants at once: over HTTP, by schedules, or from a file",
+	}
+	addDBFlags(cmd.PersistentFlags())
+	cmd.AddCommand(taskServeCommand(), taskBatchCommand())
+	return cmd
+}
+
+func taskServeCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Answer HTTP and keep schedules until a signal",
+		Long: `Answer HTTP and keep schedules until a signal.
+
+SIGTERM or Ctrl-C ends the intake and lets what runs finish, within
+task.stop_timeout. A second one cancels what runs at once. The exit code is 0.`,
+		Example: "  tidelock task serve --config tidelock.yaml",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return serve(cmd) },
+	}
+	cmd.Flags().String("listen", "", "address of the API (default 127.0.0.1:8080)")
+	cmd.Flags().String("internal-listen", "", "address of health checks and metrics (default 127.0.0.1:9090)")
+	return cmd
+}
+
+func serve(cmd *cobra.Command) error {
+	c, err := loadConfig(cmd)
+	if err != nil {
+		return err
+	}
+	tenants, err := c.Directory()
+	if err != nil {
+		return err
+	}
+	log := newLog(c)
+	metrics := telemetry.NewMetrics()
+	watch, done, err := watched(cmd.Context(), c, log, metrics)
+	if err != nil {
+		return err
+	}
+	defer done()
+	program, err := newProgram(c, log, wire.Config{
+		HostKind: "task", Watch: watch, Listeners: []string{c.Task.Listen, c.Task.InternalListen},
+	})
+	if err != nil {
+		return err
+	}
+	defer program.Close()
+	host, err := newTask(c, program, tenants, log, metrics)
+	if err != nil {
+		return err
+	}
+	api, err := net.Listen("tcp", c.Task.Listen)
+	if err != nil {
+		return err
+	}
+	internal, err := net.Listen("tcp", c.Task.InternalListen)
+	if err != nil {
+		api.Close()
+		return err
+	}
+	log.Info("serving", zap.String("listen", api.Addr().String()), zap.String("internalListen", internal.Addr().String()),
+		zap.Int("tenants", len(tenants)), zap.Int("schedules", len(c.Task.Schedules)), zap.Duration("stopTimeout", c.Task.StopTimeout.Value()))
+	ctx, stop := stoppable(cmd.Context(), log, host.Hurry)
+	defer stop()
+	err = host.Serve(ctx, api, internal)
+	log.Info("stopped", zap.Error(err))
+	return err
+}
+
+// newTask makes the host that the configuration describes.
+func newTask(c *config.Config, program *wire.Program, tenants runtime.Directory, log *zap.Logger, metrics *telemetry.Metrics) (*task.Host, error) {
+	tokens, err := taskTokens(c)
+	if err != nil {
+		return nil, err
+	}
+	hostName, _ := os.Hostname() // for people, who can do without
+	return task.New(task.Config{
+		Engine: program.Engine, Tenants: tenants, Hands: program.Hands,
+		Locks: program.Locks, Store: program.Store, Table: program.Store,
+		Tokens: tokens, Schedules: taskSchedules(c),
+		Limits: task.Limits{
+			Concurrency: int(c.Task.Running), TenantConcurrency: int(c.Task.TenantRunning),
+			ScriptConcurrency: int(c.Task.ScriptRunning), QueueLength: int(c.Task.Queue),
+		},
+		StopTimeout: c.Task.StopTimeout.Value(),
+		HostName:    hostName, Process: strconv.Itoa(os.Getpid()),
+		Metrics: metrics.Handler(),
+		Events:  metrics.Task(),
+		Context: telemetry.Extract,
+		Log:     log,
+		RunLog:  func(inv *runtime.Invocation) native.Logger { return wire.ScriptLog(log, inv) },
+	})
+}
+
+// taskTokens are the tokens of operators and tenants.
+func taskTokens(c *config.Config) ([]task.Token, error) {
+	var tokens []task.Token
+	for i, text := range c.Task.OperatorTokens {
+		sum, ok := strings.CutPrefix(text, "sha256:")
+		if !ok {
+			return nil, fmt.Errorf("task.operator_tokens: entry %d: want sha256:<hex>", i+1)
+		}
+		tokens = append(tokens, task.Token{SHA256: sum, Operator: true})
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.Tenants)) {
+		for i, text := range c.Tenants[id].Tokens {
+			sum, ok := strings.CutPrefix(text, "sha256:")
+			if !ok {
+				return nil, fmt.Errorf("tenants.%s.tokens: entry %d: want sha256:<hex>", id, i+1)
+			}
+			tokens = append(tokens, task.Token{SHA256: sum, Tenant: tenant.ID(id)})
+		}
+	}
+	return tokens, nil
+}
+
+func taskSchedules(c *config.Config) (out []task.Schedule) {
+	for _, name := range slices.Sorted(maps.Keys(c.Task.Schedules)) {
+		s := c.Task.Schedules[name]
+		out = append(out, task.Schedule{
+			Name: name, Tenant: tenant.ID(s.Tenant), Script: s.Script, Cron: s.Cron, Zone: s.Zone,
+			Overlap: task.Overlap(s.Overlap), Missed: task.Missed(s.Missed), Event: []byte(s.Event),
+		})
+	}
+	return out
+}
+
+// stoppable returns a context that the first signal ends. The second one calls
+// hurry.
+func stoppable(parent context.Context, log *zap.Logger, hurry func()) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(parent)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	over := make(chan struct{})
+	go func() {
+		for n := 0; ; n++ {
+			select {
+			case s := <-signals:
+				if n == 0 {
+					log.Info("stopping: what runs may finish; a second signal cancels it", zap.Stringer("signal", s))
+					cancel()
+				} else {
+					hurry()
+				}
+			case <-over:
+				return
+			}
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(over)
+		cancel()
+	}
+}

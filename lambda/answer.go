@@ -1,0 +1,267 @@
+package lambda
+
+import (
+	"bytes"
+	"encoding/base64"
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/json"
+	"github.com/tidelock-lua/tidelock/runtime"
+)
+
+// answerForm is the form of HTTP answers that a sender understands.
+type answerForm struct {
+	cookies       bool // it has a field for them: function URLs and HTTP APIs
+	loadBalancer  bool
+	severalValues bool // of one header
+}
+
+// reply is an HTTP answer.
+type reply struct {
+	status  int
+	headers map[string][]string // names in lower case
+	cookies []string
+	body    string
+}
+
+// encode makes an answer of what a script returned: nothing, or a table with
+// status, headers, cookies and body.
+func (f answerForm) encode(value any, max int64) ([]byte, *runtime.Error) {
+	r, err := readReply(value, max)
+	if err == nil && len(r.cookies) > 1 && !f.cookies && !f.severalValues {
+		err = wrong("cookies", "got %d, and the load balancer takes only one unless its multi-value headers are on", len(r.cookies))
+	}
+	_, tooLong := errors.AsType[*json.TooLongError](err)
+	switch {
+	case tooLong:
+		return nil, tooLarge(max)
+	case err != nil:
+		return nil, runtime.Errorf(runtime.NotSerializable, "%s", err.Error())
+	}
+	text := f.render(r)
+	if int64(len(text)) > max {
+		return nil, tooLarge(max)
+	}
+	return text, nil
+}
+
+func tooLarge(max int64) *runtime.Error {
+	return runtime.Errorf(runtime.ResultTooLarge, "the answer has more bytes than the %d that are allowed", max)
+}
+
+// failure is the answer to a request whose run failed. Where in the script it
+// failed is nobody's business outside.
+func (f answerForm) failure(e *runtime.Error, requestID string) []byte {
+	body := native.Map{"type": string(e.Type), "message": e.Message, "retryable": e.Retryable}
+	if e.Code != "" {
+		body["code"] = strings.ToValidUTF8(e.Code, "\uFFFD")
+	}
+	text, err := json.Encode(native.Map{"error": body, "request_id": requestID}, "error", answerBytesMax)
+	if err != nil {
+		text = []byte(`{}`) // not reached: its texts are short, and UTF-8
+	}
+	status := e.Type.HTTPStatus()
+	if status == 0 {
+		status = http.StatusInternalServerError
+	}
+	return f.render(reply{status: status, headers: map[string][]string{"content-type": {typeJSON}}, body: string(text)})
+}
+
+// readReply checks what a script returned. Its errors name the field.
+func readReply(value any, max int64) (r reply, err error) {
+	if value == nil {
+		return reply{status: http.StatusNoContent}, nil
+	}
+	m, ok := value.(native.Map)
+	if !ok {
+		return r, wrong("", "want nothing or a table with status, headers, cookies and body")
+	}
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		if !slices.Contains([]string{"status", "headers", "cookies", "body"}, name) {
+			return r, wrong(name, "an answer has no such field, only status, headers, cookies and body")
+		}
+	}
+	if r.status, err = readStatus(m["status"]); err != nil {
+		return r, err
+	}
+	if r.headers, err = readHeaders(m["headers"]); err != nil {
+		return r, err
+	}
+	if r.cookies, err = readCookies(m["cookies"]); err != nil {
+		return r, err
+	}
+	return r, r.setBody(m["body"], max)
+}
+
+func readStatus(v any) (int, error) {
+	if nothing(v) {
+		return http.StatusOK, nil
+	}
+	f, ok := v.(float64)
+	if !ok || f != float64(int(f)) || f < 200 || f > 599 {
+		return 0, wrong("status", "want a whole number from 200 to 599")
+	}
+	return int(f), nil
+}
+
+func readHeaders(v any) (map[string][]string, error) {
+	out := map[string][]string{}
+	if nothing(v) {
+		return out, nil
+	}
+	m, ok := v.(native.Map)
+	if !ok {
+		return nil, wrong("headers", "want a table of names and values")
+	}
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		key, at := strings.ToLower(name), "headers."+name
+		switch _, twice := out[key]; {
+		case !httpguts.ValidHeaderFieldName(name):
+			return nil, wrong(at, "no name of a header")
+		case key == "set-cookie":
+			return nil, wrong(at, "want it in cookies")
+		case twice:
+			return nil, wrong(at, "a second time, in another case")
+		}
+		values, ok := m[name].(native.List)
+		if !ok {
+			values = native.List{m[name]}
+		}
+		for _, v := range values {
+			text, ok := headerValue(v)
+			if !ok {
+				return nil, wrong(at, "want a string without control characters, a number, or a list of them")
+			}
+			out[key] = append(out[key], text)
+		}
+	}
+	return out, nil
+}
+
+func headerValue(v any) (string, bool) {
+	switch v := v.(type) {
+	case string:
+		return v, utf8.ValidString(v) && httpguts.ValidHeaderFieldValue(v)
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64), true
+	}
+	return "", false
+}
+
+func readCookies(v any) (out []string, err error) {
+	if nothing(v) {
+		return nil, nil
+	}
+	list, ok := v.(native.List)
+	if m, isMap := v.(native.Map); isMap && len(m) == 0 {
+		ok = true // an empty table is a map unless it is marked
+	}
+	if !ok {
+		return nil, wrong("cookies", `want a list of strings such as "name=value; Path=/"`)
+	}
+	for i, v := range list {
+		text, ok := v.(string)
+		if name, _, pair := strings.Cut(text, "="); !ok || !pair || !httpguts.ValidHeaderFieldName(name) ||
+			!utf8.ValidString(text) || !httpguts.ValidHeaderFieldValue(text) {
+			return nil, wrong(fmt.Sprintf("cookies[%d]", i+1), `want a string such as "name=value; Path=/"`)
+		}
+		out = append(out, text)
+	}
+	return out, nil
+}
+
+const (
+	typeJSON  = "application/json"
+	typeText  = "text/plain; charset=utf-8"
+	typeBytes = "application/octet-stream"
+)
+
+// setBody takes a string as it is; a table becomes JSON. A body whose type the
+// script doesn't tell gets one.
+func (r *reply) setBody(v any, max int64) error {
+	kind := typeText
+	switch v := v.(type) {
+	case nil, native.Null:
+		return nil
+	case string:
+		r.body = v
+		if !utf8.ValidString(v) {
+			kind = typeBytes
+		}
+	case native.Map, native.List:
+		text, err := json.Encode(v, "result.body", int(max))
+		if err != nil {
+			return err
+		}
+		r.body, kind = string(text), typeJSON
+	default:
+		return wrong("body", "want a string, or a table to be sent as JSON")
+	}
+	if r.headers["content-type"] == nil {
+		r.headers["content-type"] = []string{kind}
+	}
+	return nil
+}
+
+func wrong(field, format string, args ...any) error {
+	if field != "" {
+		field = "." + field
+	}
+	return &native.ValueError{Path: "result" + field, Reason: fmt.Sprintf(format, args...)}
+}
+
+func nothing(v any) bool { return v == nil || v == native.Null{} }
+
+// render writes an answer in the sender's form.
+func (f answerForm) render(r reply) []byte {
+	out := struct {
+		Status      int                 `json:"statusCode"`
+		Description string              `json:"statusDescription,omitempty"`
+		Headers     map[string]string   `json:"headers,omitempty"`
+		All         map[string][]string `json:"multiValueHeaders,omitempty"`
+		Cookies     []string            `json:"cookies,omitempty"`
+		Body        string              `json:"body"`
+		Base64      bool                `json:"isBase64Encoded"`
+	}{Status: r.status, Body: r.body, Base64: !utf8.ValidString(r.body)}
+	if out.Base64 {
+		out.Body = base64.StdEncoding.EncodeToString([]byte(r.body))
+	}
+	if f.loadBalancer {
+		out.Description = strings.TrimSpace(strconv.Itoa(r.status) + " " + http.StatusText(r.status))
+	}
+	headers := maps.Clone(r.headers)
+	if f.cookies {
+		out.Cookies = r.cookies
+	} else if len(r.cookies) > 0 {
+		if headers == nil {
+			headers = map[string][]string{}
+		}
+		headers["set-cookie"] = r.cookies
+	}
+	if f.severalValues {
+		out.All = headers
+	} else {
+		out.Headers = make(map[string]string, len(headers))
+		for name, values := range headers {
+			out.Headers[name] = strings.Join(values, ", ")
+		}
+	}
+	var b bytes.Buffer
+	e := stdjson.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(out); err != nil {
+		panic(err) // strings and numbers always encode
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}

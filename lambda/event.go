@@ -1,0 +1,204 @@
+package lambda
+
+import (
+	"bytes"
+	"net/url"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/json"
+	"github.com/tidelock-lua/tidelock/runtime"
+)
+
+// piece is what one run is started for.
+type piece struct {
+	from    []string // names of where it comes from, as routes match them
+	message any      // what the sender wrote; it may be an envelope
+	public  bool     // anybody may be the sender: no envelope is opened
+	// around is what the script sees besides the message, which lies in it
+	// under slot. nil: the script sees the message itself.
+	around native.Map
+	slot   string
+	encode func(value any, max int64) ([]byte, *runtime.Error) // as of [runtime.Invocation]
+}
+
+// event is what the script sees.
+func (p piece) event(message any) any {
+	if p.around == nil {
+		return message
+	}
+	if p.slot != "" && message != nil {
+		p.around[p.slot] = message
+	}
+	return p.around
+}
+
+type kind int
+
+const (
+	directKind kind = iota // whatever a caller wrote
+	httpKind
+	batchKind // of SQS or S3
+	ruleKind  // of EventBridge
+)
+
+// kindOf tells what a service has sent by the fields that all its events have.
+func kindOf(event any) kind {
+	m, _ := event.(native.Map)
+	about := mapOf(m, "requestContext")
+	switch {
+	case textOf(m, "version") == "2.0" && about["http"] != nil:
+		return httpKind
+	case textOf(m, "httpMethod") != "" && about != nil:
+		return httpKind
+	case textOf(m, "detail-type") != "" && textOf(m, "source") != "":
+		return ruleKind
+	}
+	if records, _ := m["Records"].(native.List); len(records) > 0 {
+		first, _ := records[0].(native.Map)
+		switch textOf(first, "eventSource") {
+		case fromQueue, fromBucket:
+			return batchKind
+		}
+	}
+	return directKind
+}
+
+// Values of eventSource.
+const (
+	fromQueue  = "aws:sqs"
+	fromBucket = "aws:s3"
+)
+
+// ruleEvent is an event of EventBridge.
+func ruleEvent(m native.Map) piece {
+	p := piece{message: m["detail"], slot: "detail"}
+	p.around = pick(m, native.Map{"kind": "eventbridge", "detail_type": m["detail-type"]},
+		"id", "source", "time", "region", "account", "resources")
+	resources, _ := m["resources"].(native.List)
+	for _, r := range resources {
+		if arn, ok := r.(string); ok {
+			p.from = append(p.from, arn)
+		}
+	}
+	source := textOf(m, "source")
+	p.from = append(p.from, source+"/"+textOf(m, "detail-type"), source)
+	return p
+}
+
+// queueMessage is a message of a queue. Its body is text; an envelope in it is
+// opened.
+func queueMessage(m native.Map) piece {
+	arn := textOf(m, "eventSourceARN")
+	attributes := mapOf(m, "attributes")
+	p := piece{from: []string{arn}, message: m["body"], slot: "body"}
+	p.around = native.Map{"kind": "sqs", "id": textOf(m, "messageId"), "queue": arn, "message_attributes": messageAttributes(m)}
+	if attributes != nil {
+		p.around["attributes"] = attributes
+	}
+	if body, ok := p.message.(string); ok && looksLikeMap(body) {
+		if v, err := json.Decode([]byte(body)); err == nil && isEnvelope(v) {
+			p.message = v
+		}
+	}
+	return p
+}
+
+// messageAttributes are a message's own attributes as name and value.
+func messageAttributes(m native.Map) native.Map {
+	out := native.Map{}
+	for name, v := range mapOf(m, "messageAttributes") {
+		a, _ := v.(native.Map)
+		if text, ok := a["stringValue"].(string); ok {
+			out[name] = text
+		} else if raw, ok := decodeBase64(textOf(a, "binaryValue")); ok {
+			out[name] = raw
+		}
+	}
+	return out
+}
+
+// bucketRecord is a record of a bucket. Its key is decoded: the service sends
+// it as in a form.
+func bucketRecord(m native.Map) (piece, *runtime.Error) {
+	s3 := mapOf(m, "s3")
+	bucket, object := mapOf(s3, "bucket"), mapOf(s3, "object")
+	key, err := url.QueryUnescape(textOf(object, "key"))
+	if err != nil {
+		return piece{}, runtime.Errorf(runtime.EventInvalid, "the key of a record can't be decoded: %v", err)
+	}
+	p := piece{from: []string{textOf(bucket, "arn")}, public: true}
+	p.around = native.Map{
+		"kind": "s3", "name": textOf(m, "eventName"), "time": textOf(m, "eventTime"), "region": textOf(m, "awsRegion"),
+		"bucket": textOf(bucket, "name"),
+		"object": pick(object, native.Map{"key": key, "version": object["versionId"], "etag": object["eTag"]}, "size", "sequencer"),
+	}
+	return p, nil
+}
+
+// envelope is a letter that says whom it is for.
+type envelope struct {
+	tenant, script string
+	event          any
+}
+
+// isEnvelope says whether v has no other fields than an envelope has, and one
+// of those that say whom it is for.
+func isEnvelope(v any) bool {
+	m, ok := v.(native.Map)
+	if !ok || m["tenant"] == nil && m["script"] == nil {
+		return false
+	}
+	for name := range m {
+		if name != "tenant" && name != "script" && name != "event" {
+			return false
+		}
+	}
+	return true
+}
+
+func openEnvelope(v any) (letter envelope, ok bool, failed *runtime.Error) {
+	if !isEnvelope(v) {
+		return envelope{}, false, nil
+	}
+	m := v.(native.Map)
+	for name, to := range map[string]*string{"tenant": &letter.tenant, "script": &letter.script} {
+		if m[name] == nil {
+			continue
+		}
+		if *to, ok = m[name].(string); !ok {
+			return envelope{}, false, runtime.Errorf(runtime.EventInvalid, "the envelope's %s is no string", name)
+		}
+	}
+	if letter.event = m["event"]; letter.event == (native.Null{}) {
+		letter.event = nil
+	}
+	return letter, true, nil
+}
+
+// looksLikeMap says whether a text may be a JSON object.
+func looksLikeMap(text string) bool {
+	return len(text) <= runtime.EventBytesMax && bytes.HasPrefix(bytes.TrimSpace([]byte(text[:min(len(text), 100)])), []byte("{"))
+}
+
+func textOf(m native.Map, name string) string {
+	s, _ := m[name].(string)
+	return s
+}
+
+func mapOf(m native.Map, name string) native.Map {
+	inner, _ := m[name].(native.Map)
+	return inner
+}
+
+// pick copies the fields with these names, and leaves out what is nothing.
+func pick(from, to native.Map, names ...string) native.Map {
+	for _, name := range names {
+		to[name] = from[name]
+	}
+	for name, v := range to {
+		if v == nil || v == (native.Null{}) {
+			delete(to, name)
+		}
+	}
+	return to
+}

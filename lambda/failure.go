@@ -1,0 +1,42 @@
+package lambda
+
+import (
+	"github.com/aws/aws-lambda-go/lambda/messages"
+	"go.uber.org/zap"
+
+	"github.com/tidelock-lua/tidelock/runtime"
+)
+
+// framesMax is how much of a Lua stack leaves the function: the platform puts
+// it into a header for its traces too.
+const framesMax = 50
+
+// failure is an error as the platform takes it: by value, else aws-lambda-go
+// makes a type and message of its own. exit ends the process once the answer is
+// out.
+func failure(e *runtime.Error, exit bool) messages.InvokeResponse_Error {
+	out := messages.InvokeResponse_Error{
+		Type: string(e.Type), Message: e.Message,
+		ShouldExit: exit,
+	}
+	for _, f := range e.Stack[:min(len(e.Stack), framesMax)] {
+		out.StackTrace = append(out.StackTrace, &messages.InvokeResponse_Error_StackFrame{
+			Path: f.File, Line: int32(f.Line), Label: f.Function,
+		})
+	}
+	return out
+}
+
+// errorFields are an error in a record of the log.
+func errorFields(e *runtime.Error) []zap.Field {
+	fields := []zap.Field{
+		zap.String("errorType", string(e.Type)), zap.String("errorMessage", e.Message), zap.Bool("retryable", e.Retryable),
+	}
+	if e.Code != "" {
+		fields = append(fields, zap.String("errorCode", e.Code))
+	}
+	if len(e.Stack) > 0 {
+		fields = append(fields, zap.Any("stack", e.Stack[:min(len(e.Stack), framesMax)]))
+	}
+	return fields
+}

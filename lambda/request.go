@@ -1,0 +1,189 @@
+package lambda
+
+import (
+	"encoding/base64"
+	"net/url"
+	"strings"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/runtime"
+)
+
+// request is an HTTP request that came as an event.
+type request struct {
+	piece
+	form answerForm // that the sender understands
+}
+
+// readRequest reads a request of a function URL, an HTTP API, a REST API or a
+// load balancer.
+func readRequest(m native.Map) (request, *runtime.Error) {
+	about := mapOf(m, "requestContext")
+	var r request
+	var method, path, route string
+	event := native.Map{"kind": "http"}
+	if call := mapOf(about, "http"); call != nil && textOf(m, "version") == "2.0" {
+		r.form.cookies = true
+		method, path, route = textOf(call, "method"), textOf(m, "rawPath"), textOf(m, "routeKey")
+		event["ip"], event["cookies"] = call["sourceIp"], cookies(listOf(m, "cookies"))
+		event["query"], event["query_all"] = query(textOf(m, "rawQueryString"))
+	} else {
+		method, path = textOf(m, "httpMethod"), textOf(m, "path")
+		r.form.loadBalancer = about["elb"] != nil
+		r.form.severalValues = m["multiValueHeaders"] != nil
+		if r.form.loadBalancer {
+			route = textOf(mapOf(about, "elb"), "targetGroupArn")
+		} else {
+			route = method + " " + textOf(m, "resource")
+		}
+		event["ip"] = mapOf(about, "identity")["sourceIp"]
+		event["query"], event["query_all"] = oldQuery(m, r.form.loadBalancer)
+	}
+	headers := headers(m)
+	if event["cookies"] == nil {
+		event["cookies"] = cookies(strings.Split(textOf(headers, "cookie"), ";"))
+	}
+	event["method"], event["path"], event["headers"] = method, path, headers
+	event["params"], event["request_id"], event["authorizer"] = m["pathParameters"], about["requestId"], about["authorizer"]
+	r.piece = piece{
+		from: requestNames(route, method, path, textOf(about, "domainName")), public: true,
+		around: pick(nil, event), slot: "body", encode: r.form.encode,
+	}
+	body, ok := m["body"].(string)
+	if !ok {
+		return r, nil
+	}
+	// The flag decides, never the type of the content.
+	if m["isBase64Encoded"] == true {
+		if body, ok = decodeBase64(body); !ok {
+			return r, runtime.Errorf(runtime.EventInvalid, "the body is not base64")
+		}
+	}
+	r.message = body
+	return r, nil
+}
+
+// defaultRoute is the gateway's name for the route that takes the rest.
+const defaultRoute = "$default"
+
+// requestNames are the names of where a request comes from.
+func requestNames(route, method, path, domain string) (names []string) {
+	if route != "" && route != defaultRoute {
+		names = append(names, route)
+	}
+	names = append(names, method+" "+path, path)
+	for i := strings.LastIndexByte(path, '/'); i >= 0; i = strings.LastIndexByte(path[:i], '/') {
+		names = append(names, method+" "+path[:i]+"/*", path[:i]+"/*")
+	}
+	if domain != "" {
+		names = append(names, domain)
+	}
+	return append(names, defaultRoute)
+}
+
+// headers are the request's, their names in lower case; several of a name are
+// joined by commas, as HTTP joins them.
+func headers(m native.Map) native.Map {
+	out := native.Map{}
+	for name, v := range mapOf(m, "headers") {
+		if text, ok := v.(string); ok && name != "" {
+			out[strings.ToLower(name)] = text
+		}
+	}
+	for name, v := range mapOf(m, "multiValueHeaders") {
+		list, _ := v.(native.List)
+		if all := texts(list); len(all) > 0 && name != "" {
+			out[strings.ToLower(name)] = strings.Join(all, separator(name))
+		}
+	}
+	return out
+}
+
+func separator(header string) string {
+	if strings.EqualFold(header, "cookie") {
+		return "; "
+	}
+	return ", "
+}
+
+// cookies are cookies by name; of several of a name the first counts.
+func cookies(pairs []string) native.Map {
+	out := native.Map{}
+	for _, pair := range pairs {
+		name, value, ok := strings.Cut(strings.TrimSpace(pair), "=")
+		if _, had := out[name]; ok && name != "" && !had {
+			out[name] = value
+		}
+	}
+	return out
+}
+
+// query decodes a query string: the first value of each name, and all of them.
+func query(text string) (first, all native.Map) {
+	values, _ := url.ParseQuery(text) // what can't be decoded is left out
+	return bothQueries(values)
+}
+
+// oldQuery is the query of a REST API, decoded, or of a load balancer, which
+// leaves it as it was.
+func oldQuery(m native.Map, encoded bool) (first, all native.Map) {
+	values := url.Values{}
+	add := func(name string, list []string) {
+		for _, text := range list {
+			if !encoded {
+				values.Add(name, text)
+			} else if n, err := url.QueryUnescape(name); err == nil {
+				if v, err := url.QueryUnescape(text); err == nil {
+					values.Add(n, v)
+				}
+			}
+		}
+	}
+	if several := mapOf(m, "multiValueQueryStringParameters"); several != nil {
+		for name, v := range several {
+			list, _ := v.(native.List)
+			add(name, texts(list))
+		}
+		return bothQueries(values)
+	}
+	for name, v := range mapOf(m, "queryStringParameters") {
+		if text, ok := v.(string); ok {
+			add(name, []string{text})
+		}
+	}
+	return bothQueries(values)
+}
+
+func bothQueries(values url.Values) (first, all native.Map) {
+	first, all = native.Map{}, native.Map{}
+	for name, list := range values {
+		first[name] = list[0]
+		several := native.List{}
+		for _, v := range list {
+			several = append(several, v)
+		}
+		all[name] = several
+	}
+	return first, all
+}
+
+func listOf(m native.Map, name string) []string {
+	list, _ := m[name].(native.List)
+	return texts(list)
+}
+
+// texts are the strings of a list.
+func texts(list native.List) (out []string) {
+	for _, v := range list {
+		if s, ok := v.(string); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// decodeBase64 returns the bytes that a text stands for.
+func decodeBase64(text string) (string, bool) {
+	raw, err := base64.StdEncoding.DecodeString(text)
+	return string(raw), err == nil
+}

@@ -1,0 +1,155 @@
+package lambda
+
+import (
+	"context"
+	"io/fs"
+	"path"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/runtime"
+)
+
+// answerBytesMax is the largest answer that the platform takes.
+const answerBytesMax = 6 << 20
+
+// serve runs a script for an HTTP request. Whatever happens is an HTTP answer.
+func (h *Host) serve(i *invocation, m native.Map) ([]byte, *runtime.Error) {
+	r, failed := readRequest(m)
+	if failed != nil {
+		h.refused(i, failed)
+		return r.form.failure(failed, i.id), nil
+	}
+	result := h.run(i, r.piece)
+	if result.Error != nil {
+		return r.form.failure(result.Error, i.id), nil
+	}
+	return result.JSON, nil
+}
+
+// run runs a script for a piece and reports how that went. It comes back before
+// the platform's deadline, whatever the script does.
+func (h *Host) run(i *invocation, p piece) (r *runtime.Result) {
+	defer func() {
+		if p := recover(); p != nil {
+			r = &runtime.Result{Error: h.panicked(i.log, p)}
+		}
+	}()
+	inv, failed := h.invocation(i, p)
+	if failed != nil {
+		h.refused(i, failed)
+		return &runtime.Result{Error: failed}
+	}
+	shortened := i.prepare(inv, h.Hands)
+	if inv.Limits.Timeout <= 0 && shortened {
+		r = &runtime.Result{ID: inv.ID, Error: i.timedOut(0)}
+	} else {
+		r = h.await(i, inv)
+	}
+	if r.Error != nil && r.Error.Type == runtime.Timeout && shortened {
+		r.Error.Message = i.timedOut(inv.Limits.Timeout).Message
+	}
+	report(i.log.With(zap.String("tenantId", string(inv.Tenant)), zap.String("script", inv.Script), zap.String("runId", inv.ID)), r)
+	return r
+}
+
+// invocation prepares what the engine is to run.
+func (h *Host) invocation(i *invocation, p piece) (*runtime.Invocation, *runtime.Error) {
+	a, event, failed := h.resolve(i, p)
+	if failed != nil {
+		return nil, failed
+	}
+	inv, failed := h.Tenants.Invocation(a.tenant, a.script, nil)
+	if failed != nil {
+		return nil, failed
+	}
+	inv.ID = runtime.NewID(h.Hands.Now().Wall)
+	inv.Event, inv.Encode = event, p.encode
+	inv.Limits.ResultBytes = min(inv.Limits.WithDefaults().ResultBytes, answerBytesMax)
+	inv.Log = h.RunLog(i.log, inv)
+	return inv, nil
+}
+
+// await waits for a run, but not past the moment at which the answer must go
+// out: what doesn't come back by then is abandoned.
+func (h *Host) await(i *invocation, inv *runtime.Invocation) *runtime.Result {
+	done := make(chan *runtime.Result, 1)
+	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				done <- &runtime.Result{ID: inv.ID, Error: h.panicked(i.log, p)}
+			}
+		}()
+		done <- h.Engine.Run(i.ctx, *inv)
+	}()
+	var late <-chan time.Time
+	if i.end != 0 {
+		timer := time.NewTimer(i.left(h.Hands.Fast()))
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case r := <-done:
+		return r
+	case <-late:
+	}
+	i.abandoned.Store(true)
+	i.log.Error("a run has not come back and is abandoned", zap.String("runId", inv.ID))
+	return &runtime.Result{ID: inv.ID, Error: runtime.Errorf(runtime.Timeout, "the run has not come back from a native call")}
+}
+
+// report writes one record about a run.
+func report(log *zap.Logger, r *runtime.Result) {
+	for _, incident := range r.Incidents {
+		log.Error("a native call failed in a way that the script may not see", zap.Error(incident))
+	}
+	fields := []zap.Field{
+		zap.Float64("durationMs", float64(r.Duration.Microseconds())/1000),
+		zap.Int64("instructions", r.Counters.Instructions), zap.Int64("dataOps", r.Counters.DataOps),
+	}
+	if r.Error != nil {
+		log.Error("the run failed", append(fields, errorFields(r.Error)...)...)
+		return
+	}
+	log.Debug("the run succeeded", fields...)
+}
+
+// compileTime bounds how long scripts are compiled ahead.
+const compileTime = 2 * time.Second
+
+// compile compiles the scripts of all tenants ahead, for the first run not to
+// wait. What is wrong with one is reported, and again when it is run.
+func (h *Host) compile() {
+	ctx, cancel := context.WithTimeout(context.Background(), compileTime)
+	defer cancel()
+	for id, t := range h.Tenants {
+		if len(t.Scripts) == 0 {
+			continue
+		}
+		log := h.Log.With(zap.String("tenantId", string(id)))
+		err := fs.WalkDir(t.Scripts[0], ".", func(name string, d fs.DirEntry, err error) error {
+			if err != nil || ctx.Err() != nil {
+				return err
+			}
+			if d.Type().IsRegular() && path.Ext(name) == ".lua" {
+				h.compileOne(ctx, log, string(id), name)
+			}
+			return nil
+		})
+		if err != nil {
+			log.Warn("the scripts can't be read", zap.Error(err))
+		}
+	}
+}
+
+func (h *Host) compileOne(ctx context.Context, log *zap.Logger, id, name string) {
+	inv, failed := h.Tenants.Invocation(id, name, nil)
+	if failed == nil {
+		failed = h.Engine.Compile(ctx, inv.Script, inv.Source)
+	}
+	if failed != nil && ctx.Err() == nil {
+		log.Warn("a script can't be compiled", append(errorFields(failed), zap.String("script", name))...)
+	}
+}

@@ -1,0 +1,48 @@
+package http_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	nethttp "net/http"
+	"net/http/httptest"
+
+	"github.com/tidelock-lua/tidelock/native/http"
+	"github.com/tidelock-lua/tidelock/tenant"
+)
+
+// A host says what each of its tenants may reach. Nothing else is even looked
+// up.
+func Example() {
+	server := httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, _ *nethttp.Request) {
+		_, _ = io.WriteString(w, "hello")
+	}))
+	defer server.Close()
+	client, err := http.New(http.Options{
+		Policy: func(id tenant.ID) http.Policy {
+			if id != "acme" {
+				return http.Policy{}
+			}
+			return http.Policy{Allow: []string{server.Listener.Addr().String()}}
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	defer client.CloseIdle()
+
+	ctx := context.Background()
+	for _, id := range []tenant.ID{"acme", "another"} {
+		answer, err := client.Do(ctx, id, &http.Request{Op: "get", Method: "GET", URL: server.URL})
+		if err != nil {
+			fmt.Println(id, "may not:", err.Error()[:len("net_blocked")])
+			continue
+		}
+		body, _ := answer.ReadAll(ctx, func(int) {})
+		answer.Close()
+		fmt.Println(id, answer.Status, string(body))
+	}
+	// Output:
+	// acme 200 hello
+	// another may not: net_blocked
+}

@@ -1,0 +1,281 @@
+package http
+
+import (
+	nethttp "net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	lua "github.com/yuin/gopher-lua"
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/json"
+	"github.com/tidelock-lua/tidelock/native/stream"
+)
+
+// Module returns the module native.http over c.
+func Module(c *Client) native.Module {
+	m := module{client: c}
+	funcs := []native.Func{
+		{Name: "request", Do: func(c *native.Call) error { // { url, method, ... } -> response
+			return m.do(c, "request", "", "", c.Options(1, append([]string{"url", "method"}, options...)...))
+		}},
+	}
+	for _, method := range methods { // (url, { headers, query, body | json, timeout_ms, redirects, stream }) -> response
+		name := strings.ToLower(method)
+		funcs = append(funcs, native.Func{Name: name, Do: func(c *native.Call) error {
+			return m.do(c, name, method, c.String(1, "url"), c.Options(2, options...))
+		}})
+	}
+	return native.Module{Name: "http", Funcs: funcs}
+}
+
+var (
+	methods = []string{"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"}
+	options = []string{"headers", "query", "body", "json", "timeout_ms", "redirects", "stream"}
+)
+
+type module struct{ client *Client }
+
+// responses are tables with a method; see docs/http.md.
+var responses = native.Methods("response", native.Func{Name: "json", Do: bodyJSON})
+
+func (m module) do(c *native.Call, op, method, url string, o native.Options) error {
+	a := arguments{c, o, c.NArgs()}
+	if method == "" {
+		a.arg = 1
+		url, method = a.text("url", ""), strings.ToUpper(a.text("method", "GET"))
+		if !slices.Contains(methods, method) {
+			a.bad("method: got %.16q, want one of %s", method, strings.Join(methods, ", "))
+		}
+	}
+	r, err := a.request(op, method, url)
+	if err != nil {
+		return err
+	}
+	settled := func() {}
+	if changes(method) {
+		settled = c.Write()
+	}
+	answer, err := m.client.Do(c.Context(), c.Env.Tenant, r)
+	if known, ok := err.(*native.Error); !ok || known.Applied != native.AppliedUnknown {
+		settled()
+	}
+	if err != nil {
+		return err
+	}
+	return give(c, r, answer)
+}
+
+// give returns the answer as a table.
+func give(c *native.Call, r *Request, answer *Answer) error {
+	var body lua.LValue
+	if r.Stream {
+		body = stream.Open(c, answer)
+	} else {
+		defer answer.Close()
+		text, err := answer.ReadAll(c.Context(), native.Grower(c.Run))
+		if err != nil {
+			return err
+		}
+		body = lua.LString(text)
+	}
+	t := c.L.CreateTable(0, 3)
+	t.Metatable = responses
+	t.RawSetString("status", lua.LNumber(answer.Status))
+	t.RawSetString("headers", headers(c, answer.Header))
+	t.RawSetString("body", body)
+	return c.Return(t)
+}
+
+// headers are a table by lower-case names. The values of a name are joined, as
+// HTTP allows, except for cookies, which are a list.
+func headers(c *native.Call, h nethttp.Header) lua.LValue {
+	t := c.L.CreateTable(0, len(h))
+	for name, values := range h {
+		if name == "Set-Cookie" {
+			list := native.MarkList(c.L.CreateTable(len(values), 0))
+			for i, v := range values {
+				list.RawSetInt(i+1, lua.LString(v))
+			}
+			t.RawSetString("set-cookie", list)
+			continue
+		}
+		t.RawSetString(strings.ToLower(name), lua.LString(strings.Join(values, ", ")))
+	}
+	return t
+}
+
+// bodyJSON is response:json() -> value.
+func bodyJSON(c *native.Call) error {
+	t, ok := c.Arg(1).(*lua.LTable)
+	if !ok {
+		c.BadArg(1, "self: got %s, want a response: call it with a colon", c.Arg(1).Type())
+	}
+	text, ok := t.RawGetString("body").(lua.LString)
+	if !ok {
+		c.BadArg(1, "body: got %s, want string; a stream has json_lines", t.RawGetString("body").Type())
+	}
+	v, err := json.DecodeFor(c.Run, []byte(text))
+	if err != nil {
+		return &native.Error{Code: "json_syntax", Op: "json", Message: err.Error(), Cause: err}
+	}
+	return c.Return(native.ToLua(c.Run, v))
+}
+
+// arguments reads the options of a request.
+type arguments struct {
+	*native.Call
+	native.Options
+	arg int // where they are
+}
+
+func (a arguments) bad(format string, args ...any) { a.BadArg(a.arg, format, args...) }
+
+func (a arguments) text(name, byDefault string) string { return a.Options.String(name, byDefault) }
+
+func (a arguments) request(op, method, url string) (*Request, error) {
+	r := &Request{
+		Op: op, Method: method, URL: a.withQuery(url), Header: a.header(),
+		Timeout:   a.Options.Millis("timeout_ms", DefaultTimeout, time.Millisecond, TimeoutMax),
+		Redirects: int(a.Options.Number("redirects", RedirectsMax, 0, RedirectsMax)),
+		Stream:    a.Bool("stream"),
+	}
+	if r.Header.Get("User-Agent") == "" {
+		r.Header.Set("User-Agent", "tidelock")
+	}
+	return r, a.body(r)
+}
+
+// body sets the body and what it is.
+func (a arguments) body(r *Request) error {
+	value := a.Get("json")
+	switch {
+	case a.Has("body") && a.Has("json"):
+		a.bad("body: not together with json")
+	case a.Has("body"):
+		text := a.text("body", "")
+		a.Run.Charge(int64(len(text)))
+		r.Body = []byte(text)
+	case value != lua.LNil:
+		tree, err := native.FromLua(a.Run, value, "json", json.DepthMax)
+		if err == nil {
+			r.Body, err = json.EncodeFor(a.Run, tree, "json", jsonMax)
+		}
+		if err != nil {
+			return &native.Error{Code: "json_value", Op: r.Op, Message: err.Error(), Cause: err}
+		}
+		if r.Header.Get("Content-Type") == "" {
+			r.Header.Set("Content-Type", "application/json")
+		}
+	}
+	if r.Body != nil && (r.Method == "GET" || r.Method == "HEAD") {
+		a.bad("body: a %s has none", r.Method)
+	}
+	return nil
+}
+
+const (
+	headersMax = 100
+	headerMax  = 32 << 10 // bytes of all names and values
+	queryMax   = 1000
+	jsonMax    = 16 << 20 // bytes; as in native.json
+)
+
+// unsafeNames are headers that belong to the connection, or lead elsewhere than
+// the URL.
+const unsafeNames = "host connection keep-alive proxy-authorization proxy-connection te trailer transfer-encoding upgrade content-length expect"
+
+// header reads the headers of the script.
+func (a arguments) header() nethttp.Header {
+	h, size := nethttp.Header{}, 0
+	a.each("headers", headersMax, func(name, value string) {
+		lower := strings.ToLower(name)
+		switch {
+		case !httpguts.ValidHeaderFieldName(name):
+			a.bad("headers: %.64q is no name of a header", name)
+		case slices.Contains(strings.Fields(unsafeNames), lower):
+			a.bad("headers: %s can't be set", lower)
+		case !httpguts.ValidHeaderFieldValue(value):
+			a.bad("headers: the value of %s has a control character", lower)
+		}
+		if size += len(name) + len(value); size > headerMax {
+			a.bad("headers: more than %d bytes", headerMax)
+		}
+		h.Add(name, value)
+	})
+	return h
+}
+
+// withQuery adds the option query to what the URL has of it.
+func (a arguments) withQuery(text string) string {
+	if !a.Has("query") {
+		return text
+	}
+	values := url.Values{}
+	a.each("query", queryMax, values.Add)
+	base, _, _ := strings.Cut(text, "#") // which is never sent
+	switch query := values.Encode(); {
+	case query == "":
+		return base
+	case !strings.Contains(base, "?"):
+		return base + "?" + query
+	case strings.HasSuffix(base, "?") || strings.HasSuffix(base, "&"):
+		return base + query
+	default:
+		return base + "&" + query
+	}
+}
+
+// each calls do with the names and values of an option: a table of strings,
+// numbers and booleans, or lists of them, by name.
+func (a arguments) each(option string, max int, do func(name, value string)) {
+	if !a.Has(option) {
+		return
+	}
+	tree, err := native.FromLua(a.Run, a.Get(option), option, 2)
+	if err != nil {
+		a.bad("%v", err)
+	}
+	fields, ok := tree.(native.Map)
+	if !ok {
+		a.bad("%s: want a table by name", option)
+	}
+	names := make([]string, 0, len(fields))
+	for name := range fields {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	n := 0
+	for _, name := range names {
+		list, isList := fields[name].(native.List)
+		if !isList {
+			list = native.List{fields[name]}
+		}
+		for _, v := range list {
+			if n++; n > max {
+				a.bad("%s: more than %d values", option, max)
+			}
+			text, ok := asText(v)
+			if !ok {
+				a.bad("%s.%.64s: want a string, a number, a boolean, or a list of them", option, name)
+			}
+			do(name, text)
+		}
+	}
+}
+
+func asText(v any) (string, bool) {
+	switch v := v.(type) {
+	case string:
+		return v, true
+	case bool:
+		return strconv.FormatBool(v), true
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64), true
+	}
+	return "", false
+}

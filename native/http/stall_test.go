@@ -1,0 +1,197 @@
+package http_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	nethttp "net/http"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/tidelock-lua/tidelock/native/http"
+	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/tenant"
+)
+
+// soon is when something that happens at once must have happened, even on a
+// machine that does much else.
+const soon = 5 * time.Second
+
+// stalling is a server that stalls where the path says, until the connection
+// is closed, which it tells.
+func stalling(gone chan<- struct{}) nethttp.HandlerFunc {
+	return func(w nethttp.ResponseWriter, r *nethttp.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // only then is the connection watched
+		switch r.URL.Path {
+		case "/headers":
+		case "/body":
+			w.Header().Set("Content-Length", "1000")
+			_, _ = io.WriteString(w, "a part")
+			w.(nethttp.Flusher).Flush()
+		case "/chunks":
+			_, _ = io.WriteString(w, "a line\n")
+			w.(nethttp.Flusher).Flush()
+		case "/after":
+			_, _ = io.WriteString(w, "all")
+			return
+		}
+		<-r.Context().Done()
+		gone <- struct{}{}
+	}
+}
+
+func TestACallStopsAtTheEndOfItsLeaseWhereverTheServerStalls(t *testing.T) {
+	const lease = 200 * time.Millisecond
+	for name, test := range map[string]struct {
+		script string
+		freed  lock.Freeing
+		gone   bool // the server sees its connection closed
+	}{
+		"before the headers":              {`native.http.get(url .. "/headers")`, lock.Freed, true},
+		"before the headers of a write":   {`native.http.post(url .. "/headers", { body = "x" })`, lock.Kept, true},
+		"in the body":                     {`native.http.get(url .. "/body")`, lock.Freed, true},
+		"in the body of a write's answer": {`native.http.post(url .. "/chunks", { body = "x" })`, lock.Freed, true},
+		"in a stream":                     {`native.http.get(url .. "/chunks", { stream = true }).body:read_all()`, lock.Freed, true},
+		"in a line": {`local s = native.http.get(url .. "/body", { stream = true }).body
+			for _ in s:lines() do end`, lock.Freed, true},
+		"after the answer":        {`native.http.post(url .. "/after", { body = "x" }) while true do end`, lock.Freed, false},
+		"beside an unread stream": {`local s = native.http.get(url .. "/chunks", { stream = true }).body while true do end`, lock.Freed, true},
+		"caught, again and again": {`while true do pcall(native.http.get, url .. "/headers") end`, lock.Freed, true},
+		"in a coroutine":          {`coroutine.wrap(function() native.http.get(url .. "/headers") end)()`, lock.Freed, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			gone := make(chan struct{}, 10)
+			url, address := serve(t, stalling(gone))
+			w := newWorld(t, []string{address})
+			r := w.run(t, url, `
+				local before = native.time()
+				local ok, err = pcall(native.lock.with, "a", { lease_ms = 200 }, function() `+test.script+` end)
+				return { err, (native.time() - before) * 1000 }`)
+			var err string
+			var took float64
+			if _, scanned := fmt.Sscanf(string(r.JSON), "[%q,%f]", &err, &took); scanned != nil || err != "deadline exceeded" {
+				t.Fatalf("got %s, %v", r.JSON, r.Error)
+			}
+			lag := time.Duration(took*float64(time.Millisecond)) - lease
+			t.Logf("lag %v", lag)
+			if lag > soon {
+				t.Errorf("stopped %v after the end", lag)
+			}
+			if freed := <-w.freed; freed != test.freed {
+				t.Errorf("the lease was %v, want %v", freed, test.freed)
+			}
+			if !test.gone {
+				return
+			}
+			select {
+			case <-gone:
+			case <-time.After(soon):
+				t.Error("the server's connection is still open")
+			}
+		})
+	}
+}
+
+// Nothing of these has been sent, so that a write leaves its lock free, except
+// where the server has the beginning of it.
+func TestACallStopsAtTheEndOfItsLeaseWhateverItWaitsFor(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // never accepts
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	dns := new(names)
+	resolver := dns.resolver(t)
+	allow := []string{"silent.test:80", silent.Addr().String(), "dial.test:80"}
+	const post = `native.http.post(url, { body = ("x"):rep(6 * 2^20) })`
+	for name, test := range map[string]struct {
+		url    string
+		change func(*http.Options)
+		freed  lock.Freeing
+	}{
+		"the name":        {"http://silent.test", func(o *http.Options) { o.Resolver = resolver }, lock.Freed},
+		"the connection":  {"http://dial.test", func(o *http.Options) { o.Dial = never }, lock.Freed},
+		"TLS":             {"https://" + silent.Addr().String(), func(*http.Options) {}, lock.Freed},
+		"room to send to": {"http://" + silent.Addr().String(), func(*http.Options) {}, lock.Kept},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, allow, test.change)
+			w.expect(t, test.url, `["deadline exceeded",true]`, `
+				local before = native.time()
+				local ok, err = pcall(native.lock.with, "a", { lease_ms = 100 }, function() `+post+` end)
+				return { err, native.time() - before < 4.9 }`)
+			if freed := <-w.freed; freed != test.freed {
+				t.Errorf("the lease was %v, want %v", freed, test.freed)
+			}
+		})
+	}
+}
+
+// never is a network where no connection is ever made.
+func never(ctx context.Context, _, _ string) (net.Conn, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func TestManyTimeoutsLeaveNothingBehind(t *testing.T) {
+	gone := make(chan struct{}, 10_000)
+	url, address := serve(t, stalling(gone))
+	before := goleak.IgnoreCurrent()
+	w := newWorld(t, []string{address})
+	w.expect(t, url, `200`, `
+		local n = 0
+		for i = 1, 50 do
+			for _, path in ipairs{ "/headers", "/body", "/chunks" } do
+				local ok, err = pcall(native.deadline.with, 3, native.http.get, url .. path)
+				if not ok and err == "deadline exceeded" then n = n + 1 end
+			end
+			local ok, err = pcall(native.http.post, url .. "/headers", { timeout_ms = 3 })
+			if not ok and err.code == "net_timeout" then n = n + 1 end
+		end
+		return n`)
+	w.client.CloseIdle()
+	goleak.VerifyNone(t, before)
+}
+
+func TestWhatARunLeavesOpenIsClosedWithIt(t *testing.T) {
+	gone := make(chan struct{}, 10)
+	url, address := serve(t, stalling(gone))
+	for _, end := range []string{`return 1`, `error("x")`, `while true do end`} {
+		w := newWorld(t, []string{address}, func(o *http.Options) {
+			o.Policy = func(tenant.ID) http.Policy { return http.Policy{Allow: []string{address}, InFlight: 1} }
+		})
+		w.run(t, url, `local r = native.http.get(url .. "/chunks", { stream = true }) `+end, func(inv *runtime.Invocation) {
+			inv.Limits.Timeout = 300 * time.Millisecond
+		})
+		select {
+		case <-gone:
+		case <-time.After(soon):
+			t.Errorf("%s: the server's connection is still open", end)
+		}
+		// Its place among those in flight is free again.
+		w.expect(t, url, `"all"`, `return native.http.get(url .. "/after").body`)
+	}
+}
+
+func TestARequestOfACancelledRunIsCutOff(t *testing.T) {
+	gone := make(chan struct{}, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	url, address := serve(t, func(w nethttp.ResponseWriter, r *nethttp.Request) {
+		cancel()
+		stalling(gone)(w, r)
+	})
+	w := newWorld(t, []string{address})
+	r := w.engine.Run(ctx, runtime.Invocation{Tenant: "a", Script: "test.lua", Source: `native.http.get(...)`, Event: url + "/headers"})
+	if r.Error == nil || r.Error.Type != runtime.Cancelled {
+		t.Errorf("got %v", r.Error)
+	}
+	select {
+	case <-gone:
+	case <-time.After(soon):
+		t.Error("the server's connection is still open")
+	}
+}

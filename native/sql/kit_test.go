@@ -1,0 +1,216 @@
+package sql_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/core"
+	dbmemory "github.com/tidelock-lua/tidelock/native/db/memory"
+	"github.com/tidelock-lua/tidelock/native/deadline"
+	"github.com/tidelock-lua/tidelock/native/json"
+	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/native/log"
+	"github.com/tidelock-lua/tidelock/native/nativetest"
+	"github.com/tidelock-lua/tidelock/native/sql"
+	"github.com/tidelock-lua/tidelock/native/sql/mysql"
+	"github.com/tidelock-lua/tidelock/native/sql/postgres"
+	"github.com/tidelock-lua/tidelock/native/sql/sqlite"
+	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/tenant"
+	mariadbserver "github.com/tidelock-lua/tidelock/test/mariadb"
+	postgresserver "github.com/tidelock-lua/tidelock/test/postgres"
+)
+
+// password has what parsers, shells and quoting trip over.
+const password = `p%41 @^'"\y:/?#z`
+
+// The servers of all tests of this package, started by the first that needs one.
+var (
+	thePostgres = sync.OnceValues(func() (*postgresserver.Server, error) { return postgresserver.Start(password) })
+	theMariaDB  = sync.OnceValues(func() (*mariadbserver.Server, error) { return mariadbserver.Start(password) })
+	stops       struct {
+		sync.Mutex
+		all []func()
+	}
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	for _, stop := range stops.all {
+		stop()
+	}
+	if err := goleak.Find(); code == 0 && err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func stopAtEnd(stop func()) {
+	stops.Lock()
+	defer stops.Unlock()
+	if len(stops.all) < 2 {
+		stops.all = append(stops.all, stop)
+	}
+}
+
+func drivers() map[string]sql.Driver {
+	return map[string]sql.Driver{"postgres": postgres.New(), "mysql": mysql.New(), "sqlite": sqlite.New()}
+}
+
+func passwordOf(s string) func() (string, error) { return func() (string, error) { return s, nil } }
+
+// toPostgres is a connection with the real server.
+func toPostgres(t testing.TB) sql.Connection {
+	t.Helper()
+	s, err := thePostgres()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopAtEnd(s.Stop)
+	return sql.Connection{
+		Driver: "postgres", Host: "127.0.0.1", Port: s.Port, User: postgresserver.User, Database: postgresserver.Database,
+		Password: passwordOf(password), RootCAs: s.RootCAs,
+	}
+}
+
+// toMariaDB is a connection with the real server.
+func toMariaDB(t testing.TB) sql.Connection {
+	t.Helper()
+	s, err := theMariaDB()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopAtEnd(s.Stop)
+	return sql.Connection{
+		Driver: "mysql", Host: "127.0.0.1", Port: s.Port, User: mariadbserver.User, Database: mariadbserver.Database,
+		Password: passwordOf(password), RootCAs: s.RootCAs,
+	}
+}
+
+// toFile is a new, empty file.
+func toFile(t testing.TB) sql.Connection {
+	return sql.Connection{Driver: "sqlite", File: filepath.Join(t.TempDir(), "test 100%?#.db")}
+}
+
+// places are the databases that everything is tried with.
+var places = map[string]func(testing.TB) sql.Connection{"postgres": toPostgres, "mysql": toMariaDB, "sqlite": toFile}
+
+// servers are those of them with a network.
+var servers = map[string]func(testing.TB) sql.Connection{"postgres": toPostgres, "mysql": toMariaDB}
+
+// host runs scripts that know the connections.
+type host struct {
+	*runtime.Engine
+	db    *sql.DB
+	hands *vm.Hands
+	table *dbmemory.Store
+	log   *nativetest.Log
+	// onStall is native.test.stall.
+	onStall atomic.Pointer[func()]
+}
+
+// jumping is a clock that can be put forward.
+type jumping struct {
+	vm.Clock
+	by atomic.Int64
+}
+
+func (c *jumping) Now() vm.Instant {
+	now, by := c.Clock.Now(), time.Duration(c.by.Load())
+	now.Wall = now.Wall.Add(by)
+	now.Mono += by
+	return now
+}
+
+func (c *jumping) jump(by time.Duration) { c.by.Add(int64(by)) }
+
+// newHost makes a host whose connections everybody has; change changes the
+// options.
+func newHost(t testing.TB, connections map[string]sql.Connection, change ...func(*sql.Options)) *host {
+	t.Helper()
+	hands := vm.NewHands(vm.SystemClock())
+	o := sql.Options{
+		Hands: hands, Drivers: drivers(),
+		Connections: func(tenant.ID) map[string]sql.Connection { return connections },
+	}
+	for _, f := range change {
+		f(&o)
+	}
+	h := &host{db: sql.New(o), hands: hands, table: dbmemory.New(hands), log: &nativetest.Log{}}
+	locks, err := lock.New(hands, h.table, lock.MachineClock{}, lock.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Engine = runtime.New(runtime.Config{
+		Hands: hands, HostKind: "test", HostName: "testhost",
+		Modules: []native.Module{
+			core.New(), deadline.New(), json.New(), log.New(), lock.NewModule(locks, lock.ModuleOptions{}), sql.Module(h.db),
+			{Name: "test", Funcs: []native.Func{{Name: "stall", Do: func(*native.Call) error { (*h.onStall.Load())(); return nil }}}},
+		},
+	})
+	t.Cleanup(func() {
+		if err := h.db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+// run runs a script of a tenant.
+func (h *host) run(ctx context.Context, id tenant.ID, source string, event any) *runtime.Result {
+	return h.Run(ctx, runtime.Invocation{
+		Tenant: id, Script: "test.lua", Source: source, Event: event, Log: h.log,
+		Limits: tenant.Limits{Timeout: time.Minute},
+	})
+}
+
+// expect runs a script of tenant "a" and compares its result, as JSON, with
+// want.
+func (h *host) expect(t testing.TB, want, source string) {
+	t.Helper()
+	r := h.run(t.Context(), "a", source, nil)
+	for _, incident := range r.Incidents {
+		t.Error(incident)
+	}
+	if r.Error != nil {
+		t.Errorf("%v\n%s", r.Error, source)
+	} else if string(r.JSON) != want {
+		t.Errorf("got %s, want %s\n%s", r.JSON, want, source)
+	}
+}
+
+// scripts runs each testdata/*.lua.
+func scripts(t *testing.T, h *host, driver string) {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*.lua")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no testdata/*.lua: %v", err)
+	}
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".lua"), func(t *testing.T) {
+			r := h.run(t.Context(), "a", string(source), native.Map{"driver": driver})
+			if r.Error != nil {
+				t.Errorf("%v\n%+v\n%s", r.Error, r.Error.Stack, h.log)
+			}
+			for _, incident := range r.Incidents {
+				t.Error(incident)
+			}
+		})
+	}
+}

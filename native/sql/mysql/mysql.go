@@ -1,0 +1,328 @@
+// Package mysql lets native.sql talk to MySQL and MariaDB.
+//
+// Statements with values are prepared, sent and dropped again; the server gets
+// the values beside the statement, never in it.
+package mysql
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/tidelock-lua/tidelock/native/sql"
+)
+
+// New returns the driver.
+func New() sql.Driver { return mysqlDriver{} }
+
+type mysqlDriver struct{}
+
+// connection is what the driver's connections can do.
+type connection interface {
+	driver.Conn
+	driver.Pinger
+	driver.QueryerContext
+	driver.ExecerContext
+	driver.ConnPrepareContext
+}
+
+// Connect opens a session.
+func (mysqlDriver) Connect(ctx context.Context, t sql.Target) (sql.Session, error) {
+	connector, err := connector(t)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := open(ctx, connector)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{conn: conn, connector: connector}
+	if s.id, err = s.connectionID(); err == nil && t.ReadOnly {
+		_, err = conn.ExecContext(ctx, "SET SESSION TRANSACTION READ ONLY", nil)
+	}
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return s, nil
+}
+
+// connector knows how to connect. Nothing of it is read from a text.
+func connector(t sql.Target) (driver.Connector, error) {
+	port := t.Port
+	if port == 0 {
+		port = 3306
+	}
+	cfg := mysql.NewConfig()
+	cfg.User, cfg.Passwd, cfg.DBName = t.User, string(t.Secret), t.Database
+	cfg.Net, cfg.Addr = "tcp", net.JoinHostPort(t.Host, strconv.Itoa(port))
+	if strings.HasPrefix(t.Host, "/") {
+		cfg.Net, cfg.Addr = "unix", t.Host
+	}
+	cfg.TLS = t.TLSConfig()
+	cfg.DialFunc = t.Dial
+	cfg.Logger = &mysql.NopLogger{}
+	cfg.Params = map[string]string{"time_zone": "'+00:00'"}
+	cfg.ClientFoundRows = true // affected is what matched, as with other databases
+	return mysql.NewConnector(cfg)
+}
+
+func open(ctx context.Context, c driver.Connector) (connection, error) {
+	conn, err := c.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	known, ok := conn.(connection)
+	if !ok {
+		return nil, errors.Join(errors.New("the driver has changed"), conn.Close())
+	}
+	return known, nil
+}
+
+// Explain says what an error means.
+func (mysqlDriver) Explain(err error) sql.Failure {
+	if r, ok := errors.AsType[*refused](err); ok {
+		return sql.Failure{Kind: sql.Refused, Message: r.message}
+	}
+	if errors.Is(err, mysql.ErrNoTLS) {
+		return sql.Failure{Kind: sql.Denied, Message: "the server offers no TLS"}
+	}
+	for _, unusable := range []error{mysql.ErrCleartextPassword, mysql.ErrNativePassword, mysql.ErrOldPassword, mysql.ErrUnknownPlugin, mysql.ErrOldProtocol} {
+		if errors.Is(err, unusable) {
+			return sql.Failure{Kind: sql.Denied, Message: "the server wants a kind of authentication that isn't supported"}
+		}
+	}
+	if errors.Is(err, mysql.ErrPktTooLarge) {
+		return sql.Failure{Kind: sql.Refused, Message: "the statement with its values is too large"}
+	}
+	e, ok := errors.AsType[*mysql.MySQLError](err)
+	if !ok {
+		return sql.Failure{}
+	}
+	state := ""
+	if e.SQLState != [5]byte{} {
+		state = string(e.SQLState[:])
+	}
+	return sql.Failure{Kind: kind(e.Number), State: state, Message: e.Message}
+}
+
+func kind(number uint16) sql.Kind {
+	switch number {
+	case 1213, 1020: // deadlock; changed since it was read
+		return sql.Conflict
+	case 1062, 1586: // a key is there
+		return sql.Unique
+	case 1205, 3572: // a lock wasn't had in time, or at once
+		return sql.Busy
+	case 1044, 1045, 1049, 1698, 3118, 1129, 1130: // access, database, locked account, blocked host
+		return sql.Denied
+	case 1040, 1203, 1226, 1053, 1927, 3169, 4031: // too many connections; shut down, killed, idle for too long
+		return sql.Unavailable
+	}
+	return sql.Refused
+}
+
+// refused is what we say in the server's place.
+type refused struct{ message string }
+
+func (r *refused) Error() string { return r.message }
+
+// session is a connection. Its calls have no end of their own: whoever wants
+// them to end cuts the network connection.
+type session struct {
+	conn      connection
+	connector driver.Connector // for cancelling
+	id        int64            // the connection's number at the server
+	dirty     bool             // a statement may have left something behind
+}
+
+func (s *session) connectionID() (id int64, err error) {
+	r, err := s.Query("SELECT CONNECTION_ID()", nil)
+	if err != nil {
+		return 0, err
+	}
+	row, err := r.Next()
+	if err != nil {
+		return 0, err
+	}
+	number, ok := row[0].(float64)
+	if !ok {
+		return 0, fmt.Errorf("a connection numbered %v", row[0])
+	}
+	if _, err = r.Next(); !errors.Is(err, io.EOF) {
+		return 0, err
+	}
+	return int64(number), nil
+}
+
+// Query sends a statement.
+func (s *session) Query(text string, params []any) (sql.Rows, error) {
+	s.use(text)
+	ctx := context.Background()
+	if len(params) == 0 {
+		answer, err := s.conn.QueryContext(ctx, text, nil)
+		if err != nil {
+			return nil, err
+		}
+		return newRows(answer, nil), nil
+	}
+	st, err := s.prepare(text, params)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := st.QueryContext(ctx, named(params))
+	if err != nil {
+		return nil, errors.Join(err, st.Close())
+	}
+	return newRows(answer, st), nil
+}
+
+// Exec sends a statement and drops its rows.
+func (s *session) Exec(text string, params []any) (sql.Result, error) {
+	s.use(text)
+	ctx := context.Background()
+	if len(params) == 0 {
+		return result(s.conn.ExecContext(ctx, text, nil))
+	}
+	st, err := s.prepare(text, params)
+	if err != nil {
+		return sql.Result{}, err
+	}
+	r, err := result(st.ExecContext(ctx, named(params)))
+	if closing := st.Close(); err == nil {
+		err = closing
+	}
+	return r, err
+}
+
+func result(r driver.Result, err error) (sql.Result, error) {
+	if err != nil {
+		return sql.Result{}, err
+	}
+	affected, err := r.RowsAffected()
+	if err != nil {
+		return sql.Result{}, err
+	}
+	last, err := r.LastInsertId()
+	return sql.Result{Affected: affected, LastID: last}, err
+}
+
+// statement is what the driver's prepared statements can do.
+type statement interface {
+	driver.Stmt
+	driver.StmtQueryContext
+	driver.StmtExecContext
+}
+
+func (s *session) prepare(text string, params []any) (statement, error) {
+	prepared, err := s.conn.PrepareContext(context.Background(), text)
+	if errors.Is(err, driver.ErrBadConn) {
+		return nil, mysql.ErrInvalidConn
+	}
+	if err != nil {
+		return nil, err
+	}
+	st, ok := prepared.(statement)
+	if !ok {
+		return nil, errors.Join(errors.New("the driver has changed"), prepared.Close())
+	}
+	if n := st.NumInput(); n != len(params) {
+		if err := st.Close(); err != nil {
+			return nil, err
+		}
+		return nil, &refused{fmt.Sprintf("the statement has %d placeholders, and %d values were given", n, len(params))}
+	}
+	return st, nil
+}
+
+func named(params []any) []driver.NamedValue {
+	values := make([]driver.NamedValue, len(params))
+	for i, p := range params {
+		values[i] = driver.NamedValue{Ordinal: i + 1, Value: p}
+	}
+	return values
+}
+
+// plain are the verbs of statements that leave nothing behind in the session.
+var plain = map[string]bool{
+	"select": true, "insert": true, "update": true, "delete": true, "replace": true, "with": true, "values": true,
+	"show": true, "explain": true, "describe": true, "desc": true, "savepoint": true, "release": true, "rollback": true,
+}
+
+// sticky are parts of plain statements that may leave something behind all the
+// same: variables, locks, comments that are executed.
+var sticky = []string{"@", "get_lock", "release_lock", "release_all_locks", "/*!", "/*m!", "last_insert_id("}
+
+// use notes whether the session is still good as new after a statement.
+func (s *session) use(text string) {
+	if s.dirty {
+		return
+	}
+	s.dirty = !plain[sql.Verb(text)]
+	lower := strings.ToLower(text)
+	for _, part := range sticky {
+		s.dirty = s.dirty || strings.Contains(lower, part)
+	}
+}
+
+func (s *session) command(text string) error {
+	_, err := s.conn.ExecContext(context.Background(), text, nil)
+	return err
+}
+
+// Begin starts a transaction.
+func (s *session) Begin(readOnly bool) error {
+	if readOnly {
+		return s.command("START TRANSACTION READ ONLY")
+	}
+	return s.command("START TRANSACTION")
+}
+
+// Commit commits.
+func (s *session) Commit() error { return s.command("COMMIT") }
+
+// Rollback undoes the transaction.
+func (s *session) Rollback() error { return s.command("ROLLBACK") }
+
+// Reset keeps sessions that nothing was left behind in. The protocol could make
+// any session new, but the driver can't.
+func (s *session) Reset() error {
+	if s.dirty {
+		return errors.New("a statement may have left something behind")
+	}
+	return nil
+}
+
+// Ping says whether the server still answers.
+func (s *session) Ping() error { return s.conn.Ping(context.Background()) }
+
+// Cancel has the statement killed.
+func (s *session) Cancel(ctx context.Context) { s.kill(ctx, "KILL QUERY %d") }
+
+// kill sends a statement about this connection over another one.
+func (s *session) kill(ctx context.Context, statement string) {
+	conn, err := open(ctx, s.connector)
+	if err != nil {
+		return // the network connection is closed anyway
+	}
+	defer conn.Close()
+	_, _ = conn.ExecContext(ctx, fmt.Sprintf(statement, s.id), nil) // fails if it has ended
+}
+
+// Break does nothing: the network connection is cut.
+func (s *session) Break() {}
+
+// Close says goodbye. A busy server doesn't notice by itself that nobody listens
+// any more.
+func (s *session) Close(ctx context.Context, busy bool) {
+	if busy {
+		s.kill(ctx, "KILL %d")
+	}
+	_ = s.conn.Close() // the network connection is closed in any case
+}

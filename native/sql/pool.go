@@ -1,0 +1,256 @@
+package sql
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/tidelock-lua/tidelock/native"
+)
+
+const (
+	// trustMax is how long a session that nobody has used is believed to be
+	// alive. Then it is tried first: a connection may be dead without our
+	// knowing, and a write into a dead one has no known outcome.
+	trustMax = time.Second
+	// pingMax is how long that may take.
+	pingMax = time.Second
+	// resetWait is how long to wait for a session that is just being reset
+	// rather than open another one.
+	resetWait = 20 * time.Millisecond
+)
+
+// pool has the sessions of one tenant with one database. A session holds a slot
+// while it is used, made, reset or closed; idle ones hold none, and are taken
+// before new ones are made, so there never are more sessions than slots.
+type pool struct {
+	db         *DB
+	name       string
+	connection Connection
+	driver     Driver
+	secrets    redactor
+	slots      chan struct{}
+
+	mu        sync.Mutex // guards what follows
+	idle      []*session // the one used last is last
+	resetting int
+	returned  chan struct{} // closed, and made anew, when one has been reset
+	sweep     *time.Timer   // closes those that have been idle for too long
+	closed    bool
+}
+
+func newPool(db *DB, name string, c Connection, d Driver) *pool {
+	return &pool{
+		db: db, name: name, connection: c, driver: d,
+		slots: make(chan struct{}, c.MaxOpen), returned: make(chan struct{}),
+	}
+}
+
+// take returns a session. Give it back by put.
+func (p *pool) take(ctx context.Context, h *Holding) (*session, error) {
+	if err := p.slot(ctx, h); err != nil {
+		return nil, err
+	}
+	s, err := p.session(ctx)
+	if err != nil {
+		<-p.slots
+		return nil, err
+	}
+	return s, nil
+}
+
+// slot waits for a slot. A run that has waited for a while gives up a loop of
+// its own: it may have been left by a break.
+func (p *pool) slot(ctx context.Context, h *Holding) error {
+	select {
+	case p.slots <- struct{}{}:
+		return nil
+	default:
+	}
+	patience := time.NewTimer(p.db.options.WaitMax / 2)
+	defer patience.Stop()
+	if _, n := h.oldest(p); n == cap(p.slots) {
+		h.giveUp(p) // nobody else has any
+	}
+	for try := 1; ; try++ {
+		select {
+		case p.slots <- struct{}{}:
+			return nil
+		case <-ctx.Done():
+			return ended()
+		case <-patience.C:
+		}
+		if try == 2 {
+			return &native.Error{
+				Code: CodeBusy, Key: p.name, Retryable: true,
+				Message: fmt.Sprintf("all %d connections have been in use for %v", cap(p.slots), p.db.options.WaitMax),
+			}
+		}
+		h.giveUp(p)
+		patience.Reset(p.db.options.WaitMax / 2)
+	}
+}
+
+// session returns an idle session that is alive, or a new one.
+func (p *pool) session(ctx context.Context) (*session, error) {
+	for {
+		s := p.takeIdle(ctx)
+		if s == nil {
+			return p.open(ctx)
+		}
+		now := p.db.options.Hands.Fast()
+		if now-s.idle > p.db.options.IdleMax || now-s.born > p.db.options.LifeMax {
+			p.db.background(s.close)
+			continue
+		}
+		if now-s.idle <= trustMax {
+			return s, nil
+		}
+		within, cancel := context.WithTimeout(ctx, pingMax)
+		_, err := s.do(within, s.raw.Ping)
+		cancel()
+		if err == nil && !s.spoiled {
+			return s, nil
+		}
+		p.db.background(s.close)
+		if ctx.Err() != nil {
+			return nil, ended()
+		}
+	}
+}
+
+// takeIdle returns an idle session, nil if there is none and none is about to
+// become idle.
+func (p *pool) takeIdle(ctx context.Context) *session {
+	var late <-chan time.Time
+	for {
+		p.mu.Lock()
+		if n := len(p.idle); n > 0 {
+			s := p.idle[n-1]
+			p.idle = p.idle[:n-1]
+			p.mu.Unlock()
+			return s
+		}
+		resetting, returned := p.resetting, p.returned
+		p.mu.Unlock()
+		if resetting == 0 {
+			return nil
+		}
+		if late == nil {
+			timer := time.NewTimer(resetWait)
+			defer timer.Stop()
+			late = timer.C
+		}
+		select {
+		case <-returned:
+		case <-late:
+			return nil
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// open opens a session.
+func (p *pool) open(ctx context.Context) (*session, error) {
+	t := Target{Connection: p.connection, ValueBytesMax: int(p.db.options.ResultBytesMax)}
+	if p.connection.Password != nil {
+		password, err := p.connection.Password()
+		if err != nil {
+			return nil, &native.Error{Code: CodeUnavailable, Key: p.name, Message: "its password can't be read", Cause: err}
+		}
+		t.Secret = Secret(password)
+		p.secrets.learn(t.Secret)
+	}
+	l := newLink(p.db.options.Control, p.db.options.ResultBytesMax+protocolBytes)
+	t.Dial = l.dial
+	within, cancel := context.WithTimeout(ctx, p.db.options.ConnectMax)
+	defer cancel()
+	stop := context.AfterFunc(within, l.cut)
+	raw, err := p.driver.Connect(within, t)
+	inTime := stop()
+	if err != nil {
+		l.cut()
+		if ctx.Err() != nil {
+			return nil, ended()
+		}
+		return nil, p.notConnected(err)
+	}
+	l.opened()
+	now := p.db.options.Hands.Fast()
+	s := &session{pool: p, raw: raw, link: l, born: now, idle: now}
+	if !inTime {
+		p.db.background(s.close)
+		return nil, ended()
+	}
+	return s, nil
+}
+
+// put gives a session back. It doesn't wait: the session is made as good as new
+// before anybody else gets it, or closed.
+func (p *pool) put(s *session) {
+	p.mu.Lock()
+	p.resetting++
+	p.mu.Unlock()
+	p.db.background(func(ctx context.Context) {
+		err := s.reset(ctx)
+		if err != nil || s.spoiled {
+			s.close(ctx)
+			s = nil
+		}
+		p.mu.Lock()
+		p.resetting--
+		if s != nil && !p.closed {
+			s.idle = p.db.options.Hands.Fast()
+			p.idle = append(p.idle, s)
+			s = nil
+			p.sweepLater()
+		}
+		close(p.returned)
+		p.returned = make(chan struct{})
+		p.mu.Unlock()
+		if s != nil {
+			s.close(ctx)
+		}
+		<-p.slots
+	})
+}
+
+// sweepLater has idle sessions looked at. The caller has locked the pool.
+func (p *pool) sweepLater() {
+	if p.sweep == nil {
+		p.sweep = time.AfterFunc(p.db.options.IdleMax, p.sweepIdle)
+	}
+}
+
+// sweepIdle closes the sessions that have been idle for too long.
+func (p *pool) sweepIdle() {
+	now := p.db.options.Hands.Fast()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sweep = nil
+	old := 0
+	for old < len(p.idle) && now-p.idle[old].idle >= p.db.options.IdleMax {
+		p.db.background(p.idle[old].close)
+		old++
+	}
+	p.idle = append(p.idle[:0:0], p.idle[old:]...)
+	if len(p.idle) > 0 && !p.closed {
+		p.sweepLater()
+	}
+}
+
+// close closes what is idle, and whatever becomes so.
+func (p *pool) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	if p.sweep != nil {
+		p.sweep.Stop()
+	}
+	for _, s := range p.idle {
+		p.db.background(s.close)
+	}
+	p.idle = nil
+}

@@ -1,0 +1,253 @@
+// Package postgres lets native.sql talk to PostgreSQL.
+//
+// Values go to the server as text, and the server decides of which type a
+// placeholder is by its place; only a string for a bytea goes as it is. Results
+// come as text too, which loses nothing.
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/tidelock-lua/tidelock/native/sql"
+)
+
+// New returns the driver.
+func New() sql.Driver { return driver{} }
+
+type driver struct{}
+
+// neutral is a configuration that takes nothing from the environment that
+// could change where, as whom or how we connect. Whatever matters is set after
+// it has been parsed.
+const neutral = "host=/ port=5432 user=x password=x database=x passfile='' sslmode=disable"
+
+// Connect opens a session.
+func (driver) Connect(ctx context.Context, t sql.Target) (sql.Session, error) {
+	cfg, err := pgconn.ParseConfig(neutral)
+	if err != nil {
+		return nil, errors.New("the configuration in the environment can't be read")
+	}
+	port := t.Port
+	if port == 0 {
+		port = 5432
+	}
+	cfg.Host, cfg.Port, cfg.Database, cfg.User, cfg.Password = t.Host, uint16(port), t.Database, t.User, string(t.Secret)
+	cfg.TLSConfig, cfg.Fallbacks, cfg.ValidateConnect, cfg.AfterConnect = t.TLSConfig(), nil, nil, nil
+	cfg.ConnectTimeout, cfg.RequireAuth, cfg.SSLNegotiation = 0, "", ""
+	cfg.RuntimeParams = map[string]string{
+		"application_name": "tidelock", "client_encoding": "UTF8", "datestyle": "ISO", "timezone": "UTC",
+	}
+	if t.ReadOnly {
+		cfg.RuntimeParams["default_transaction_read_only"] = "on"
+	}
+	cfg.DialFunc = t.Dial
+	cfg.LookupFunc = func(_ context.Context, host string) ([]string, error) { return []string{host}, nil }
+	conn, err := pgconn.ConnectConfig(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &session{conn: conn}, nil
+}
+
+// Explain says what an error means.
+func (driver) Explain(err error) sql.Failure {
+	refusal, ok := errors.AsType[*refused](err)
+	if ok {
+		return sql.Failure{Kind: sql.Refused, State: refusal.state, Message: refusal.message}
+	}
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
+		if strings.Contains(err.Error(), "server refused TLS connection") {
+			return sql.Failure{Kind: sql.Denied, Message: "the server offers no TLS"}
+		}
+		return sql.Failure{}
+	}
+	return sql.Failure{Kind: kind(e), State: e.Code, Message: e.Message}
+}
+
+// kind of what the server has said. The first two characters of a state are
+// its class.
+func kind(e *pgconn.PgError) sql.Kind {
+	switch e.Code {
+	case "40001", "40P01":
+		return sql.Conflict
+	case "23505", "23P01":
+		return sql.Unique
+	case "55P03":
+		return sql.Busy
+	case "3D000":
+		return sql.Denied
+	case "57P01", "57P02", "57P03", "57P05", "25P03", "53300", "53400":
+		return sql.Unavailable
+	}
+	if strings.HasPrefix(e.Code, "28") {
+		return sql.Denied
+	}
+	if e.SeverityUnlocalized == "FATAL" || e.SeverityUnlocalized == "PANIC" {
+		return sql.Unavailable
+	}
+	return sql.Refused
+}
+
+// refused is what we say in the server's place.
+type refused struct{ state, message string }
+
+func (r *refused) Error() string { return r.message }
+
+// session is a connection. Its calls have no end of their own: whoever wants
+// them to end cuts the network connection.
+type session struct{ conn *pgconn.PgConn }
+
+// Query sends a statement.
+func (s *session) Query(text string, params []any) (sql.Rows, error) {
+	answer, err := s.send(text, params)
+	if err != nil {
+		return nil, err
+	}
+	r := &rows{answer: answer}
+	if r.first = answer.NextRow(); !r.first {
+		if _, err := answer.Close(); err != nil {
+			return nil, err
+		}
+	}
+	for _, field := range answer.FieldDescriptions() {
+		r.columns = append(r.columns, field.Name)
+		r.types = append(r.types, field.DataTypeOID)
+	}
+	return r, nil
+}
+
+// Exec sends a statement and drops its rows.
+func (s *session) Exec(text string, params []any) (sql.Result, error) {
+	answer, err := s.send(text, params)
+	if err != nil {
+		return sql.Result{}, err
+	}
+	tag, err := answer.Close()
+	return sql.Result{Affected: tag.RowsAffected()}, err
+}
+
+// send sends a statement with its values. Only if one of them is a string the
+// types of the placeholders matter, and are asked for first.
+func (s *session) send(text string, params []any) (*pgconn.ResultReader, error) {
+	ctx := context.Background()
+	values, strings := make([][]byte, len(params)), false
+	for i, p := range params {
+		switch p := p.(type) {
+		case nil:
+		case bool:
+			values[i] = strconv.AppendBool(nil, p)
+		case int64:
+			values[i] = strconv.AppendInt(nil, p, 10)
+		case float64:
+			values[i] = strconv.AppendFloat(nil, p, 'g', -1, 64)
+		case string:
+			values[i], strings = append([]byte{}, p...), true
+		default:
+			return nil, &refused{message: fmt.Sprintf("placeholder %d: a %T", i+1, p)}
+		}
+	}
+	if !strings {
+		return s.conn.ExecParams(ctx, text, values, nil, nil, nil), nil
+	}
+	prepared, err := s.conn.Prepare(ctx, "", text, nil)
+	if err != nil {
+		return nil, err
+	}
+	formats := make([]int16, len(values))
+	for i, oid := range prepared.ParamOIDs {
+		if oid == typeBytea && i < len(params) {
+			if _, ok := params[i].(string); ok {
+				formats[i] = 1 // binary: the bytes themselves
+			}
+		}
+	}
+	return s.conn.ExecPrepared(ctx, "", values, formats, nil), nil
+}
+
+// command sends one of our own statements and returns its tag.
+func (s *session) command(text string) (string, error) {
+	results, err := s.conn.Exec(context.Background(), text).ReadAll()
+	if err != nil || len(results) == 0 {
+		return "", err
+	}
+	return results[0].CommandTag.String(), nil
+}
+
+// Begin starts a transaction.
+func (s *session) Begin(readOnly bool) error {
+	text := "BEGIN"
+	if readOnly {
+		text = "BEGIN READ ONLY"
+	}
+	_, err := s.command(text)
+	return err
+}
+
+// States of a session between two statements.
+const (
+	stateIdle   = 'I'
+	stateFailed = 'E' // in a transaction that can only be rolled back
+)
+
+// Commit commits. A transaction in which a statement has failed is rolled back
+// by the server, whatever it is asked for.
+func (s *session) Commit() error {
+	switch s.conn.TxStatus() {
+	case stateFailed:
+		return &refused{"25P02", "a statement of the transaction has failed"}
+	case stateIdle:
+		return &refused{"25000", "the transaction was ended by a statement"}
+	}
+	tag, err := s.command("COMMIT")
+	if err == nil && tag != "COMMIT" {
+		return &refused{"25P02", "the transaction was rolled back"}
+	}
+	return err
+}
+
+// Rollback undoes the transaction.
+func (s *session) Rollback() error {
+	if s.conn.TxStatus() == stateIdle {
+		return nil
+	}
+	_, err := s.command("ROLLBACK")
+	return err
+}
+
+// Reset drops settings, temporary tables, locks, prepared statements and so on.
+func (s *session) Reset() error {
+	if s.conn.TxStatus() != stateIdle {
+		return errors.New("a transaction is open")
+	}
+	_, err := s.command("DISCARD ALL")
+	return err
+}
+
+// Ping says whether the server still answers.
+func (s *session) Ping() error { return s.conn.Ping(context.Background()) }
+
+// Cancel sends a cancel request.
+func (s *session) Cancel(ctx context.Context) { _ = s.conn.CancelRequest(ctx) } // the connection is closed anyway
+
+// Break does nothing: the network connection is cut.
+func (s *session) Break() {}
+
+// Close says goodbye, and waits for what the driver does for connections that
+// have failed. A busy server looks neither for a goodbye nor for the end of the
+// connection before its statement ends.
+func (s *session) Close(ctx context.Context, busy bool) {
+	if busy {
+		s.Cancel(ctx)
+	}
+	if !s.conn.IsClosed() {
+		_ = s.conn.Close(context.Background()) // the network connection is closed in any case
+	}
+	<-s.conn.CleanupDone()
+}

@@ -1,0 +1,119 @@
+package sql_test
+
+import (
+	"net"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/tidelock-lua/tidelock/native/sql"
+)
+
+// proxy stands in front of a server and can stop passing anything on.
+type proxy struct {
+	listener net.Listener
+	target   string
+	wg       sync.WaitGroup
+
+	mu      sync.Mutex // guards what follows
+	gate    chan struct{}
+	conns   []net.Conn
+	opened  int
+	stalled bool
+}
+
+// through puts a proxy in front of the connection's server.
+func through(t testing.TB, c *sql.Connection) *proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{listener: l, target: net.JoinHostPort(c.Host, strconv.Itoa(c.Port)), gate: make(chan struct{})}
+	close(p.gate)
+	c.Port = l.Addr().(*net.TCPAddr).Port
+	p.wg.Go(p.accept)
+	t.Cleanup(p.close)
+	return p
+}
+
+func (p *proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("tcp", p.target)
+		if err != nil {
+			client.Close()
+			continue
+		}
+		p.mu.Lock()
+		p.conns = append(p.conns, client, server)
+		p.opened++
+		p.mu.Unlock()
+		for _, way := range [][2]net.Conn{{client, server}, {server, client}} {
+			p.wg.Go(func() {
+				defer way[1].Close()
+				buffer := make([]byte, 32<<10)
+				for {
+					n, err := way[0].Read(buffer)
+					if err != nil {
+						return
+					}
+					<-p.pass()
+					if _, err := way[1].Write(buffer[:n]); err != nil {
+						return
+					}
+				}
+			})
+		}
+	}
+}
+
+func (p *proxy) pass() chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.gate
+}
+
+// stall stops passing on what comes, in both directions.
+func (p *proxy) stall() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.gate, p.stalled = make(chan struct{}), true
+}
+
+// release passes on again, what has been held back first.
+func (p *proxy) release() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stalled {
+		p.stalled = false
+		close(p.gate)
+	}
+}
+
+// cut breaks all connections.
+func (p *proxy) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.conns {
+		c.Close()
+	}
+	p.conns = nil
+}
+
+// count is how many connections there have been.
+func (p *proxy) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.opened
+}
+
+func (p *proxy) close() {
+	p.listener.Close()
+	p.release()
+	p.cut()
+	p.wg.Wait()
+}

@@ -1,0 +1,90 @@
+package sqlite
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"modernc.org/sqlite"
+)
+
+// questions are the pragmas that only tell something.
+var questions = []string{
+	"table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo", "foreign_key_list",
+	"foreign_key_check", "collation_list", "compile_options", "integrity_check", "quick_check",
+}
+
+// authorize says which parts of a statement are allowed. SQLite asks when it
+// compiles the statement.
+func (s *session) authorize(action sqlite.AuthorizerActionCode, arg1, arg2, _, _ string) sqlite.AuthorizerReturnCode {
+	switch action {
+	case sqlite.AuthSelect, sqlite.AuthRead, sqlite.AuthRecursive:
+		return sqlite.AuthorizerOK
+	case sqlite.AuthFunction:
+		return allow(!slices.Contains([]string{"load_extension", "fts3_tokenizer"}, strings.ToLower(arg2)))
+	case sqlite.AuthPragma:
+		return allow(slices.Contains(questions, strings.ToLower(arg1)))
+	case sqlite.AuthAttach, sqlite.AuthDetach:
+		return sqlite.AuthorizerDeny
+	case sqlite.AuthTransaction:
+		return allow(s.own.Load())
+	case sqlite.AuthSavepoint:
+		return allow(s.inside)
+	case sqlite.AuthCreateTempIndex, sqlite.AuthCreateTempTable, sqlite.AuthCreateTempTrigger, sqlite.AuthCreateTempView:
+		s.dirty = true
+	}
+	return allow(!s.only)
+}
+
+func allow(ok bool) sqlite.AuthorizerReturnCode {
+	if ok {
+		return sqlite.AuthorizerOK
+	}
+	return sqlite.AuthorizerDeny
+}
+
+// value is what a parameter is stored as: text, or, if it can't be text, bytes.
+func value(p any) any {
+	if s, ok := p.(string); ok && !utf8.ValidString(s) {
+		return []byte(s)
+	}
+	return p
+}
+
+var errSeveral = errors.New("several statements in one: send them one by one")
+
+// single refuses several statements in one text, all of which the driver would
+// execute. It reads quotes and comments as SQLite does.
+func single(text string) error {
+	ended := false
+	for i := 0; i < len(text); i++ {
+		rest := text[i:]
+		switch c := text[i]; {
+		case strings.ContainsRune(" \t\r\n\f", rune(c)):
+		case strings.HasPrefix(rest, "--"):
+			i += end(rest, "\n", 0)
+		case strings.HasPrefix(rest, "/*"):
+			i += end(rest, "*/", 2)
+		case c == ';':
+			ended = true
+		case ended:
+			return errSeveral
+		case c == '\'' || c == '"' || c == '`':
+			i += end(rest, string(c), 1) // a doubled one begins the next
+		case c == '[':
+			i += end(rest, "]", 1)
+		}
+	}
+	return nil
+}
+
+// end is the index of the last byte of the first mark in text at or after from,
+// that of the last byte of all if there is none.
+func end(text, mark string, from int) int {
+	n := strings.Index(text[from:], mark)
+	if n < 0 {
+		return len(text) - 1
+	}
+	return from + n + len(mark) - 1
+}

@@ -1,0 +1,115 @@
+package sql
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tidelock-lua/tidelock/native"
+)
+
+// Statement is one statement with the values of its placeholders.
+type Statement struct {
+	Text string
+	// Params are of the types nil, bool, int64, float64 and string.
+	Params []any
+}
+
+// textMax is the longest statement in bytes.
+const textMax = 1 << 20
+
+// reads are the verbs of statements that return rows and are not meant to
+// change anything.
+var reads = []string{"select", "with", "values", "table", "show", "explain", "describe", "desc"}
+
+// check refuses what would end or begin a transaction behind our back, and what
+// would wait for data that no script can send.
+func (s Statement) check(op string, inside, readOnly bool) error {
+	words := words(s.Text, 2)
+	verb := words[0]
+	refuse := func(why string) error {
+		return &native.Error{Code: CodeFailed, Op: op, Message: why, Applied: native.AppliedNo}
+	}
+	switch verb {
+	case "":
+		return refuse("want a statement")
+	case "begin", "start", "commit", "end", "abort", "xa":
+		return refuse(verb + ": transactions are made by the method transaction, and end with its function")
+	case "rollback":
+		if words[1] != "to" {
+			return refuse("rollback: raise an error in the function of the transaction")
+		}
+	case "copy", "load":
+		return refuse(verb + ": there is no file or stream to copy")
+	}
+	if !inside && slices.Contains([]string{"savepoint", "release", "rollback"}, verb) {
+		return refuse(verb + ": there is no transaction")
+	}
+	if (readOnly || op == opEach || op == opStream) && !slices.Contains(reads, verb) {
+		if readOnly {
+			return refuse("the connection is read-only")
+		}
+		return refuse("want a statement that only reads; use query for one that changes something and returns rows")
+	}
+	return nil
+}
+
+// Verb is the first word of a statement in lower case, "" if it doesn't begin
+// with one. Comments are skipped, but not those that MySQL executes.
+func Verb(text string) string { return words(text, 1)[0] }
+
+// words are the first n words of a statement, each "" if it isn't there.
+func words(text string, n int) []string {
+	out := make([]string, n)
+	for i := range out {
+		text = skip(text)
+		end := 0
+		for end < len(text) && letter(text[end]) {
+			end++
+		}
+		if end == 0 {
+			break
+		}
+		out[i], text = strings.ToLower(text[:end]), text[end:]
+	}
+	return out
+}
+
+func letter(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' || '0' <= c && c <= '9'
+}
+
+// skip cuts off spaces, comments and what may stand in front of a statement.
+func skip(text string) string {
+	for {
+		text = strings.TrimLeft(text, " \t\r\n\f\v;(")
+		switch {
+		case strings.HasPrefix(text, "--"), strings.HasPrefix(text, "#"):
+			_, text, _ = strings.Cut(text, "\n")
+		case strings.HasPrefix(text, "/*!"), strings.HasPrefix(text, "/*M!"):
+			return text
+		case strings.HasPrefix(text, "/*"):
+			text = afterComment(text)
+		default:
+			return text
+		}
+	}
+}
+
+// afterComment cuts off a comment, with those that lie in it.
+func afterComment(text string) string {
+	depth := 0
+	for i := 0; i+1 < len(text); i++ {
+		switch text[i : i+2] {
+		case "/*":
+			depth++
+			i++
+		case "*/":
+			depth--
+			i++
+			if depth == 0 {
+				return text[i+1:]
+			}
+		}
+	}
+	return ""
+}

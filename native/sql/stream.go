@@ -1,0 +1,60 @@
+package sql
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/json"
+)
+
+// stream is like Each, but its rows are not closed for others: who holds a
+// stream can close it.
+func (c *Conn) stream(ctx context.Context, h *Holding, st Statement) (*Rowset, error) {
+	return c.start(ctx, h, opStream, st)
+}
+
+// lines are rows as a [stream.Source]: a JSON object in each line.
+type lines struct {
+	rows *Rowset
+	rest []byte // of the line that is being read
+}
+
+// Read reads on.
+func (l *lines) Read(ctx context.Context, p []byte) (int, error) {
+	if len(l.rest) == 0 {
+		row, err := l.rows.Next(ctx)
+		if err != nil {
+			return 0, err
+		}
+		if l.rest, err = l.encode(row); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, l.rest)
+	l.rest = l.rest[n:]
+	return n, nil
+}
+
+func (l *lines) encode(row []any) ([]byte, error) {
+	object := make(native.Map, len(row))
+	for i, v := range row {
+		object[l.rows.columns[i]] = v
+	}
+	most := l.rows.session.pool.db.options.ResultBytesMax
+	text, err := json.Encode(object, "row", int(most))
+	if err != nil {
+		code := CodeFailed
+		if _, ok := errors.AsType[*json.TooLongError](err); ok {
+			code = CodeTooLarge
+		}
+		return nil, &native.Error{Code: code, Op: opStream, Key: l.rows.session.pool.name, Message: err.Error()}
+	}
+	return append(text, '\n'), nil
+}
+
+// Close closes the rows.
+func (l *lines) Close() error {
+	l.rows.Close()
+	return nil
+}

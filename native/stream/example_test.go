@@ -1,0 +1,32 @@
+package stream_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/tidelock-lua/tidelock/native/stream"
+)
+
+// A host gives a module's bytes to scripts as a source.
+func ExampleFromReader() {
+	file := io.NopCloser(strings.NewReader("name,count\nAda,1\nGrace,2\n"))
+	s := stream.New(stream.FromReader(file))
+	defer s.Close()
+
+	caller := stream.Caller{Context: context.Background(), Look: func() {}, Grow: func(int) {}}
+	people := s.CSV(stream.CSVOptions{Header: true})
+	for {
+		names, fields, err := people.Next(caller)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(names, fields)
+	}
+	// Output:
+	// [name count] [Ada 1]
+	// [name count] [Grace 2]
+	// EOF
+}

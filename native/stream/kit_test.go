@@ -1,0 +1,194 @@
+package stream_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/db/memory"
+	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/native/stream"
+	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/tenant"
+)
+
+// host is what a test's scripts can open: "file" is what they have written to
+// "file", and the others are named for what they do.
+type host struct {
+	mu    sync.Mutex // guards files
+	files map[string][]byte
+
+	open   atomic.Int64 // sources and sinks that aren't closed
+	table  *memory.Store
+	kept   atomic.Int64 // leases whose rows were left to run out
+	landed atomic.Int64 // writes that came through
+}
+
+// modules are native.stream and native.lock over a table in memory.
+func (h *host) modules(t *testing.T, hands *vm.Hands) []native.Module {
+	h.files, h.table = map[string][]byte{}, memory.New(hands)
+	locks, err := lock.New(hands, h.table, lock.MachineClock{}, lock.Options{Events: lock.Events{
+		Released: func(r lock.Released) {
+			if r.How == lock.Kept {
+				h.kept.Add(1)
+			}
+		},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []native.Module{
+		stream.Module(stream.Options{Of: h.streams}),
+		lock.NewModule(locks, lock.ModuleOptions{}),
+	}
+}
+
+func modules(t *testing.T, hands *vm.Hands) []native.Module { return new(host).modules(t, hands) }
+
+func (h *host) streams(id tenant.ID) stream.Streams {
+	if id != "a" {
+		return stream.Streams{}
+	}
+	in := map[string]func() (stream.Source, error){
+		"stalled":   func() (stream.Source, error) { r, _ := io.Pipe(); return h.source(r), nil },
+		"drop":      func() (stream.Source, error) { return h.source(slowly(time.Second, "1\n", "2\n", "3\n")), nil },
+		"endless":   func() (stream.Source, error) { return h.source(&endless{}), nil },
+		"broken":    func() (stream.Source, error) { return h.source(&broken{rest: []byte("first\nsec")}), nil },
+		"told":      func() (stream.Source, error) { return &told{}, nil },
+		"forbidden": func() (stream.Source, error) { return nil, errors.New("open /srv/secret: permission denied") },
+	}
+	out := map[string]func() (stream.Sink, error){
+		"stuck": func() (stream.Sink, error) { _, w := io.Pipe(); return h.sink(w), nil },
+		"full":  func() (stream.Sink, error) { return h.sink(full{}), nil },
+	}
+	for _, name := range []string{"file", "people", "orders"} {
+		in[name] = func() (stream.Source, error) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			return h.source(io.NopCloser(bytes.NewReader(h.files[name]))), nil
+		}
+		out[name] = func() (stream.Sink, error) { return h.sink(&file{host: h, name: name}), nil }
+	}
+	return stream.Streams{Inputs: in, Outputs: out}
+}
+
+// counted counts what isn't closed.
+type counted struct {
+	io.Closer
+	open *atomic.Int64
+	once *sync.Once
+}
+
+func (h *host) counted(c io.Closer) counted {
+	h.open.Add(1)
+	return counted{c, &h.open, new(sync.Once)}
+}
+
+func (c counted) Close() error {
+	c.once.Do(func() { c.open.Add(-1) })
+	return c.Closer.Close()
+}
+
+func (h *host) source(r io.ReadCloser) stream.Source {
+	return stream.FromReader(struct {
+		io.Reader
+		counted
+	}{r, h.counted(r)})
+}
+
+func (h *host) sink(w io.WriteCloser) stream.Sink {
+	return stream.FromWriter(struct {
+		io.Writer
+		counted
+	}{w, h.counted(w)})
+}
+
+// file keeps what is written to it for the next who opens it.
+type file struct {
+	host *host
+	name string
+	data []byte
+}
+
+func (f *file) Write(p []byte) (int, error) {
+	f.host.landed.Add(1)
+	f.data = append(f.data, p...)
+	return len(p), nil
+}
+
+func (f *file) Close() error {
+	f.host.mu.Lock()
+	defer f.host.mu.Unlock()
+	f.host.files[f.name] = f.data
+	return nil
+}
+
+// slowly gives one piece after each pause.
+func slowly(pause time.Duration, pieces ...string) io.ReadCloser {
+	r, w := io.Pipe()
+	go func() {
+		for _, p := range pieces {
+			time.Sleep(pause)
+			if _, err := io.WriteString(w, p); err != nil {
+				return
+			}
+		}
+		w.Close()
+	}()
+	return r
+}
+
+// endless is one field in quotes, line after line.
+type endless struct{ begun bool }
+
+func (e *endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 'x'
+		if i%100 == 99 {
+			p[i] = '\n'
+		}
+	}
+	if !e.begun {
+		p[0], e.begun = '"', true
+	}
+	return len(p), nil
+}
+
+func (*endless) Close() error { return nil }
+
+// broken breaks off after some bytes.
+type broken struct{ rest []byte }
+
+func (b *broken) Read(p []byte) (int, error) {
+	if len(b.rest) == 0 {
+		return 0, errors.New("read tcp 10.0.0.7:5432: connection reset")
+	}
+	n := copy(p, b.rest)
+	b.rest = b.rest[n:]
+	return n, nil
+}
+
+func (b *broken) Close() error { return nil }
+
+// told breaks off with an error that is for scripts.
+type told struct{}
+
+func (told) Read(context.Context, []byte) (int, error) {
+	return 0, &native.Error{Code: "told_so", Message: "no more of this", Retryable: true}
+}
+
+func (told) Close() error { return nil }
+
+// full takes nothing.
+type full struct{}
+
+func (full) Write([]byte) (int, error) {
+	return 0, errors.New("write /srv/out: no space left on device")
+}
+func (full) Close() error { return errors.New("close /srv/out: no space left on device") }

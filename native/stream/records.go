@@ -1,0 +1,174 @@
+package stream
+
+import (
+	"encoding/csv"
+	"errors"
+	"io"
+
+	"github.com/tidelock-lua/tidelock/native"
+)
+
+// JSONLines reads a stream as lines that are JSON texts.
+type JSONLines struct {
+	stream *Stream
+	max    int
+	begun  bool
+}
+
+// JSONLines returns a reader of lines of max bytes at most.
+func (s *Stream) JSONLines(max int) *JSONLines { return &JSONLines{stream: s, max: max} }
+
+// Next returns what decode makes of the next line that isn't blank; io.EOF if
+// there is none.
+func (j *JSONLines) Next(c Caller, decode func(line []byte) (any, error)) (value any, err error) {
+	s := j.stream
+	err = s.during(c, "json_lines", func() error {
+		if !j.begun {
+			if err := s.skipMark(); err != nil {
+				return err
+			}
+			j.begun = true
+		}
+		for {
+			line, err := s.line(j.max)
+			if err != nil {
+				return err
+			}
+			if isBlank(line) {
+				continue
+			}
+			if value, err = decode(line); err != nil {
+				return fail(CodeJSON, "", "line %d: %v", s.lines, err)
+			}
+			return nil
+		}
+	})
+	return value, err
+}
+
+func isBlank(line []byte) bool {
+	for _, c := range line {
+		if c != ' ' && c != '\t' && c != '\r' {
+			return false
+		}
+	}
+	return true
+}
+
+// CSVOptions say how CSV is read; see [csv.Reader].
+type CSVOptions struct {
+	// Header: the first record names the fields of the others.
+	Header bool
+	// Separator lies between fields; 0 is a comma.
+	Separator rune
+	// Comment is what lines begin with that are skipped; 0 is none.
+	Comment rune
+	// LazyQuotes lets quotes appear where they mean nothing.
+	LazyQuotes bool
+	// Ragged lets records differ in how many fields they have. With a header
+	// they may have fewer than it, never more.
+	Ragged bool
+	// Max is how many bytes a record may have at most; 0 is [DefaultLineMax].
+	Max int
+}
+
+// CSV reads a stream as CSV.
+type CSV struct {
+	stream *Stream
+	o      CSVOptions
+	csv    *csv.Reader // nil until the first record
+	names  []string    // of the fields, if there is a header
+}
+
+// CSV returns a reader of records.
+func (s *Stream) CSV(o CSVOptions) *CSV {
+	if o.Max == 0 {
+		o.Max = DefaultLineMax
+	}
+	return &CSV{stream: s, o: o}
+}
+
+// Next returns the next record, and the names of its fields if there is a
+// header; io.EOF if there is none. Both are valid until the next call.
+func (r *CSV) Next(c Caller) (names, fields []string, err error) {
+	err = r.stream.during(c, "csv", func() error {
+		if r.csv == nil {
+			if err := r.begin(); err != nil {
+				return err
+			}
+		}
+		if r.o.Header && r.names == nil {
+			if err := r.header(); err != nil {
+				return err
+			}
+		}
+		fields, err = r.record()
+		if err == nil && r.names != nil && len(fields) > len(r.names) {
+			line, _ := r.csv.FieldPos(0)
+			return fail(CodeCSV, "", "line %d: %d fields, and the header names %d", line, len(fields), len(r.names))
+		}
+		return err
+	})
+	return r.names, fields, err
+}
+
+func (r *CSV) begin() error {
+	if err := r.stream.skipMark(); err != nil {
+		return err
+	}
+	// It takes a buffer that is as large as this one for its own.
+	r.csv = csv.NewReader(r.stream.buffer)
+	r.csv.ReuseRecord = true
+	r.csv.LazyQuotes = r.o.LazyQuotes
+	r.csv.Comment = r.o.Comment
+	if r.o.Separator != 0 {
+		r.csv.Comma = r.o.Separator
+	}
+	if r.o.Ragged {
+		r.csv.FieldsPerRecord = -1
+	}
+	return nil
+}
+
+func (r *CSV) header() error {
+	names, err := r.record()
+	if err != nil {
+		return err
+	}
+	seen := make(map[string]bool, len(names))
+	for _, name := range names {
+		if seen[name] {
+			return fail(CodeCSV, "", "the header names %.64q twice", name)
+		}
+		seen[name] = true
+	}
+	r.names = append([]string{}, names...)
+	return nil
+}
+
+// record returns the next record, which has no more than the bytes allowed.
+func (r *CSV) record() ([]string, error) {
+	s, from := r.stream, r.csv.InputOffset()
+	s.allow = r.o.Max
+	fields, err := r.csv.Read()
+	read := int(r.csv.InputOffset() - from)
+	s.lines++
+	s.caller.Grow(read + 32*len(fields))
+	if errors.Is(err, errAllowance) || read > r.o.Max {
+		return nil, fail(CodeTooLarge, "", "record %d has more than %d bytes", s.lines, r.o.Max)
+	}
+	if wrong, ok := errors.AsType[*csv.ParseError](err); ok && s.last != io.EOF && s.last != nil {
+		return nil, s.last // it ended within a record for a reason
+	} else if ok {
+		return nil, &native.Error{Code: CodeCSV, Message: what(wrong), Cause: err}
+	}
+	return fields, err
+}
+
+func what(wrong *csv.ParseError) string {
+	e := fail("", "", "line %d: %v", wrong.Line, wrong.Err)
+	if !errors.Is(wrong.Err, csv.ErrFieldCount) {
+		e = fail("", "", "line %d, column %d: %v", wrong.Line, wrong.Column, wrong.Err)
+	}
+	return e.Message
+}

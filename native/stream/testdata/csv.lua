@@ -1,0 +1,50 @@
+local function stored(data)
+  native.stream.create("file"):write(data):close()
+  return native.stream.open("file")
+end
+local function collect(data, options)
+  local all = native.json.list()
+  for record in stored(data):csv(options) do all[#all + 1] = record end
+  return native.json.encode(all)
+end
+local function fails(code, text, data, options)
+  local ok, err = pcall(collect, data, options)
+  assert(not ok, "no error")
+  assert(err.code == code and err.op == "csv" and err.message == text, tostring(err))
+end
+
+assert(collect("a,b\n1,2\n") == '[["a","b"],["1","2"]]')
+assert(collect("a,b\n1,2", { header = true }) == '[{"a":"1","b":"2"}]')
+assert(collect('\239\187\191a;"b;c"\r\n"x ""y"" ";"1\n2"\r\n', { separator = ";" }) == '[["a","b;c"],["x \\"y\\" ","1\\n2"]]')
+assert(collect("a\tb\n\n1\t2\n", { separator = "\t", header = true }) == '[{"a":"1","b":"2"}]')
+assert(collect("# no\na\n#1\n2\n", { comment = "#" }) == '[["a"],["2"]]')
+assert(collect('a "b" c,d\n', { lazy_quotes = true }) == '[["a \\"b\\" c","d"]]')
+assert(collect("a,b\n1\n1,2,3\n", { ragged = true }) == '[["a","b"],["1"],["1","2","3"]]')
+assert(collect("a,b\n1\n", { ragged = true, header = true }) == '[{"a":"1"}]')
+assert(collect("", {}) == "[]" and collect("a,b\n", { header = true }) == "[]" and collect("\n\n") == "[]")
+
+-- Bytes of fields stay what they are, but for line breaks in quotes.
+for record in stored('\255\128,"\000"\n'):csv() do
+  assert(record[1] == "\255\128" and record[2] == "\000")
+end
+
+fails("stream_csv", "line 3: wrong number of fields", "a,b\n1,2\n1\n", { header = true })
+fails("stream_csv", 'line 2, column 2: bare " in non-quoted-field', 'a\nb"c\n')
+fails("stream_csv", 'line 2, column 3: extraneous or missing " in quoted-field', 'a\n"b"c\n"d\n')
+fails("stream_csv", 'line 4, column 3: extraneous or missing " in quoted-field', 'a\n"b\nc\nd,')
+fails("stream_csv", 'the header names "a" twice', "a,b,a\n", { header = true })
+fails("stream_csv", "line 2: 3 fields, and the header names 2", "a,b\n1,2,3\n", { header = true, ragged = true })
+
+-- A bad record doesn't end it.
+local f, i = stored('1,2\n3\n4,5\n'):csv()
+assert(f(i)[2] == "2")
+local ok, err = pcall(f, i)
+assert(not ok and err.code == "stream_csv")
+assert(f(i)[2] == "5" and f(i) == nil)
+
+-- Records are bounded, also those that are one quote.
+fails("stream_too_large", "record 2 has more than 10 bytes", "a,b\n" .. ("x"):rep(9) .. ",y\n", { limit = 10 })
+fails("stream_too_large", "record 1 has more than 1048576 bytes", '"' .. ("x\n"):rep(2^20), nil)
+ok, err = pcall(function() for _ in native.stream.open("endless"):csv{ limit = 16 * 2^20 } do end end)
+assert(not ok and err.code == "stream_too_large", tostring(err))
+assert(collect(("x"):rep(100) .. "\n", { limit = 101 }) == '[["' .. ("x"):rep(100) .. '"]]')
