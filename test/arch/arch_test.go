@@ -45,6 +45,7 @@ var layers = []layer{
 	{"native/sql", []string{"native", "native/vm", "native/json", "native/stream", "tenant"}, "rows are streams of JSON too"},
 	{"native", []string{"native/vm", "tenant"}, "what module authors read"},
 	{"runtime/lualib", []string{"native/vm", "runtime/lualib"}, "the library of scripts needs the run, nothing native"},
+	{"runtime/check", []string{"runtime/compile"}, "looks at sources, runs nothing"},
 	{"runtime/compile", nil, "from source to prototype: nothing of ours"},
 	{"runtime", []string{"native", "native/vm", "native/core", "native/json", "native/log", "runtime", "tenant"},
 		"results are JSON; print and native.context belong to every sandbox; other modules come from the host"},
@@ -58,7 +59,7 @@ var layers = []layer{
 }
 
 // interpreter lists who may import gopher-lua besides files named module.go.
-var interpreter = []string{"native/vm", "native", "native/nativetest", "runtime", "runtime/compile", "runtime/lualib", "test"}
+var interpreter = []string{"native/vm", "native", "native/nativetest", "runtime", "runtime/check", "runtime/compile", "runtime/lualib", "test"}
 
 // source is one Go file of the repository.
 type source struct {
