@@ -2,6 +2,7 @@ package native
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -134,18 +135,15 @@ func (c *Call) Options(n int, known ...string) Options {
 		c.wrongType(n, "options", "table")
 	}
 	o.table = t
-	t.ForEach(func(key, _ lua.LValue) {
+	for key, _ := t.Next(lua.LNil); key != lua.LNil; key, _ = t.Next(key) {
 		name, ok := key.(lua.LString)
 		if !ok {
 			c.BadArg(n, "unknown option: a %s as key", key.Type())
 		}
-		for _, k := range known {
-			if string(name) == k {
-				return
-			}
+		if !slices.Contains(known, string(name)) {
+			c.BadArg(n, "%s", UnknownOption(string(name), known))
 		}
-		c.BadArg(n, "%s", UnknownOption(string(name), known))
-	})
+	}
 	return o
 }
 

@@ -26,8 +26,8 @@ func Encode(v any, root string, max int) ([]byte, error) {
 	return encodeText(v, root, max, func(int) {})
 }
 
-// encodeText calls step for each value and each comparison of two keys; it may
-// stop the encoding by a panic.
+// encodeText calls step for each value, each piece of a string and each
+// comparison of two keys; it may stop the encoding by a panic.
 func encodeText(v any, root string, max int, step func(int)) ([]byte, error) {
 	e := encoder{max, step}
 	out, err := e.appendValue(nil, v)
@@ -60,10 +60,7 @@ func (e encoder) appendValue(out []byte, v any) ([]byte, error) {
 	case float64:
 		return appendNumber(out, v), nil
 	case string:
-		if !utf8.ValidString(v) {
-			return nil, &native.ValueError{Reason: "a string that is not UTF-8"}
-		}
-		return appendString(out, v), nil
+		return e.appendString(out, v)
 	case native.List:
 		return e.appendList(out, v)
 	case native.Map:
@@ -83,24 +80,47 @@ func appendNumber(out []byte, f float64) []byte {
 	return strconv.AppendFloat(out, f, 'f', -1, 64)
 }
 
-func appendString(out []byte, s string) []byte {
-	plain := true
+// appendString writes s piece by piece, because a long one takes long.
+func (e encoder) appendString(out []byte, s string) ([]byte, error) {
+	out = append(out, '"')
+	for s != "" {
+		n := pieceOf(s)
+		e.step(1 + n/bytesPerStep)
+		if !utf8.ValidString(s[:n]) {
+			return nil, &native.ValueError{Reason: "a string that is not UTF-8"}
+		}
+		if len(out)+n > e.max {
+			return nil, &TooLongError{e.max}
+		}
+		out = appendPiece(out, s[:n])
+		s = s[n:]
+	}
+	return append(out, '"'), nil
+}
+
+// pieceOf is how many bytes of s its first piece has: whole characters.
+func pieceOf(s string) int {
+	if len(s) <= pieceBytes {
+		return len(s)
+	}
+	n := pieceBytes
+	for n > pieceBytes-utf8.UTFMax && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return n
+}
+
+func appendPiece(out []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c == 0xE2 {
-			plain = false
-			break
+			quoted, err := marshalString(s)
+			if err != nil {
+				panic(err) // a valid UTF-8 string always marshals
+			}
+			return append(out, quoted[1:len(quoted)-1]...)
 		}
 	}
-	if plain {
-		out = append(out, '"')
-		out = append(out, s...)
-		return append(out, '"')
-	}
-	quoted, err := marshalString(s)
-	if err != nil {
-		panic(err) // a valid UTF-8 string always marshals
-	}
-	return append(out, quoted...)
+	return append(out, s...)
 }
 
 func marshalString(s string) ([]byte, error) {
@@ -145,8 +165,10 @@ func (e encoder) appendMap(out []byte, m native.Map) (_ []byte, err error) {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = append(appendString(out, k), ':')
-		if out, err = e.appendValue(out, m[k]); err != nil {
+		if out, err = e.appendString(out, k); err != nil {
+			return nil, under("."+k, err)
+		}
+		if out, err = e.appendValue(append(out, ':'), m[k]); err != nil {
 			return nil, under("."+k, err)
 		}
 	}

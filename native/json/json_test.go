@@ -162,6 +162,7 @@ func TestAListMayHaveMoreElementsThanAnArray(t *testing.T) {
 func TestLongWorkLooksAtTheClock(t *testing.T) {
 	for name, call := range map[string]string{
 		"reading a long string": `20, native.json.decode, '"' .. ("x"):rep(4e6) .. '"'`,
+		"writing a long string": `20, native.json.encode, ("\1"):rep(2e6)`,
 		"sorting keys":          `180, native.json.encode, keys`,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -173,5 +174,25 @@ func TestLongWorkLooksAtTheClock(t *testing.T) {
 					return { ok, ok and "it ended" or err }`)
 			})
 		})
+	}
+}
+
+func TestALongStringIsWrittenLikeAShortOne(t *testing.T) {
+	// Characters of two and three bytes lie across the ends of pieces.
+	for _, unit := range []string{"x", "é", "x\u2028", "\"é", "\x01"} {
+		short, err := json.Encode(unit, "value", math.MaxInt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const n = 100_000
+		long, err := json.Encode("a"+strings.Repeat(unit, n), "value", math.MaxInt)
+		if want := `"a` + strings.Repeat(string(short[1:len(short)-1]), n) + `"`; err != nil || string(long) != want {
+			t.Errorf("%q: got %d bytes, %v, want %d", unit, len(long), err, len(want))
+		}
+	}
+	for _, text := range []string{strings.Repeat("x", 100_000) + "\xff", strings.Repeat("\x80", 100_000), strings.Repeat("x", 64<<10) + "\xa9"} {
+		if _, err := json.Encode(text, "value", math.MaxInt); err == nil {
+			t.Errorf("%.5q...: no error", text)
+		}
 	}
 }

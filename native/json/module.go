@@ -4,6 +4,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/vm"
 )
 
 // New returns the module native.json.
@@ -32,7 +33,7 @@ func encode(c *native.Call) error {
 	if err != nil {
 		return refused("encode", "json_value", err)
 	}
-	text, err := encodeText(v, "value", textMax, c.Run.Step)
+	text, err := EncodeFor(c.Run, v, "value", textMax)
 	if err != nil {
 		return refused("encode", "json_value", err)
 	}
@@ -50,15 +51,25 @@ func decode(c *native.Call) error {
 	if len(text) > textMax {
 		c.BadArg(1, "text: got %d bytes, want at most %d", len(text), textMax)
 	}
-	grow := native.Grower(c.Run)
-	v, err := decodeText([]byte(text), func(n int) {
-		c.Run.Step(n)
-		grow(n * bytesPerValue)
-	})
+	v, err := DecodeFor(c.Run, []byte(text))
 	if err != nil {
 		return refused("decode", "json_syntax", err)
 	}
 	return c.Return(native.ToLua(c.Run, v))
+}
+
+// DecodeFor is [Decode] under the limits of a run.
+func DecodeFor(run *vm.Run, text []byte) (any, error) {
+	grow := native.Grower(run)
+	return decodeText(text, func(n int) {
+		run.Step(n)
+		grow(n * bytesPerValue)
+	})
+}
+
+// EncodeFor is [Encode] under the limits of a run.
+func EncodeFor(run *vm.Run, v any, root string, max int) ([]byte, error) {
+	return encodeText(v, root, max, run.Step)
 }
 
 func refused(op, code string, err error) error {

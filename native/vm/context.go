@@ -14,17 +14,15 @@ const endsCheck = time.Second
 // cancelled at the nearest end, with [context.DeadlineExceeded] as its cause,
 // and when the run is cancelled. Stop must be called when the call is over.
 func (r *Run) Context() *CallContext {
-	return &CallContext{run: r, parent: r.ctx, hands: r.hands, at: r.ends[len(r.ends)-1].nearest}
+	return &CallContext{run: r, at: r.ends[len(r.ends)-1].nearest}
 }
 
 // CallContext is a context that costs next to nothing until somebody waits for
 // it: only then is it made, and only from then on may other runs execute Lua
 // in this one's place. The first use is the calling goroutine's.
 type CallContext struct {
-	run    *Run
-	parent context.Context
-	hands  *Hands
-	at     time.Duration // noEnd for none
+	run *Run          // of which others than its goroutine only read ctx and hands
+	at  time.Duration // noEnd for none
 
 	mu      sync.Mutex // guards what follows
 	ctx     context.Context
@@ -69,7 +67,7 @@ func (c *CallContext) Err() error {
 	ctx := c.ctx
 	c.mu.Unlock()
 	if ctx == nil {
-		return c.parent.Err()
+		return c.run.ctx.Err()
 	}
 	return ctx.Err()
 }
@@ -91,7 +89,7 @@ type callKey struct{}
 // are. So whoever sends something asks right before the bytes go out.
 func Ended(ctx context.Context) bool {
 	c, ok := ctx.Value(callKey{}).(*CallContext)
-	return ok && (c.hands.Fast() >= c.at || c.parent.Err() != nil)
+	return ok && (c.run.hands.Fast() >= c.at || c.run.ctx.Err() != nil)
 }
 
 // Detach returns ctx without the end of its call, for what is cleaned up after
@@ -108,7 +106,7 @@ func (c *CallContext) made() context.Context {
 		if !c.stopped {
 			c.run.leave()
 		}
-		c.ctx, c.cancel = context.WithCancelCause(c.parent)
+		c.ctx, c.cancel = context.WithCancelCause(c.run.ctx)
 		if c.stopped {
 			c.cancel(nil)
 		} else if c.at != noEnd {
@@ -120,7 +118,7 @@ func (c *CallContext) made() context.Context {
 
 // wait cancels the context if the end has passed, or looks again later.
 func (c *CallContext) wait() {
-	left := c.at - c.hands.Fast()
+	left := c.at - c.run.hands.Fast()
 	if left <= 0 {
 		c.cancel(context.DeadlineExceeded)
 		return

@@ -35,6 +35,7 @@ type coroutine struct {
 	// What the run's own fields are set to while the body runs.
 	thread  *lua.LState
 	nesting int // protected calls open inside, relative to the resume
+	goCalls int
 	ends    int // ends that were open at the resume; none of them is the body's
 	resumer *coroutine
 
@@ -159,18 +160,18 @@ func (co *coroutine) body(yield func(struct{}) bool) {
 // to what they were when it stopped.
 func (co *coroutine) enter() {
 	r := co.run
-	thread, nesting := r.thread, r.nesting
+	thread, nesting, goCalls := r.thread, r.nesting, r.goCalls
 	co.resumer = r.coroutines.current
 	if co.resumer != nil {
 		co.resumer.status = Normal
 	}
 	co.status = Running
 	co.ends = len(r.ends)
-	r.coroutines.current, r.thread = co, co.thread
+	r.coroutines.current, r.thread, r.goCalls = co, co.thread, co.goCalls
 	r.nesting += co.nesting
 	co.next()
-	co.thread, co.nesting = r.thread, r.nesting-nesting
-	r.thread, r.nesting = thread, nesting
+	co.thread, co.nesting, co.goCalls = r.thread, r.nesting-nesting, r.goCalls
+	r.thread, r.nesting, r.goCalls = thread, nesting, goCalls
 	r.coroutines.current = co.resumer
 	if co.resumer != nil {
 		co.resumer.status = Running
@@ -233,11 +234,11 @@ func (r *Run) close(co *coroutine) {
 		return
 	}
 	r.setKill(&Kill{Limit: Closed})
-	current, thread, nesting := r.coroutines.current, r.thread, r.nesting
-	r.coroutines.current, r.thread = co, co.thread
+	current, thread, nesting, goCalls := r.coroutines.current, r.thread, r.nesting, r.goCalls
+	r.coroutines.current, r.thread, r.goCalls = co, co.thread, co.goCalls
 	co.ends = len(r.ends)
 	co.stop()
-	r.coroutines.current, r.thread, r.nesting = current, thread, nesting
+	r.coroutines.current, r.thread, r.nesting, r.goCalls = current, thread, nesting, goCalls
 	co.status = Dead
 	delete(r.coroutines.live, co)
 }

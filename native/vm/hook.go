@@ -55,6 +55,8 @@ var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c
 
 // look reads the clocks and all that may have ended the run.
 func (r *Run) look() <-chan struct{} {
+	r.thread.Panic = raised
+	forgetTailCalls(r.thread)
 	if r.kill != nil || r.ended() {
 		r.left = 0
 		return closed
@@ -176,5 +178,6 @@ func (r *Run) Gate() Reading {
 // thread that runs now.
 func (r *Run) Interrupt() {
 	r.left = 0
+	r.thread.Panic = raised
 	r.thread.RaiseError("%s", r.kill.Error())
 }

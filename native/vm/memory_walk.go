@@ -37,6 +37,7 @@ type walker struct {
 	seen    map[uintptr]struct{} // by address; objects don't move
 	pending []lua.LValue         // seen, but not looked into
 	polled  int64                // visited when the ends were last looked at
+	ended   bool                 // the run has, meanwhile
 }
 
 // pollObjects is how many objects are visited between two looks at the ends.
@@ -62,8 +63,7 @@ func (w *walker) walk() (complete bool) {
 		last := len(w.pending) - 1
 		v := w.pending[last]
 		w.pending = w.pending[:last]
-		w.into(v)
-		if w.poll() {
+		if w.into(v); w.poll() {
 			return false
 		}
 	}
@@ -77,11 +77,11 @@ func (w *walker) enough() bool {
 
 // poll looks at the ends now and then.
 func (w *walker) poll() (ended bool) {
-	if w.visited-w.polled < pollObjects {
-		return false
+	if !w.ended && w.visited-w.polled >= pollObjects {
+		w.polled = w.visited
+		w.ended = w.run.check(w.run.hands.Fast())
 	}
-	w.polled = w.visited
-	return w.run.check(w.run.hands.Fast())
+	return w.ended
 }
 
 // first says whether the object at an address is met for the first time.
@@ -137,8 +137,8 @@ func (w *walker) into(v lua.LValue) {
 	case *lua.LTable:
 		w.value(v.Metatable)
 		v.ForEach(func(key, value lua.LValue) {
-			if w.enough() {
-				return
+			if w.enough() || w.poll() {
+				return // for each of the rest, which can't be stopped
 			}
 			if _, inArray := key.(lua.LNumber); !inArray {
 				w.value(key)

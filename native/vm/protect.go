@@ -66,6 +66,7 @@ func lastWords(r *Run, handler lua.LValue) *lua.LFunction {
 }
 
 var closeUpvalues = &lua.LFunction{IsG: true, GFunction: func(L *lua.LState) int {
+	L.Panic = func(*lua.LState) { panic(&lua.ApiError{Object: lua.LNil, StackTrace: noTrace}) }
 	L.RaiseError("closed")
 	return 0
 }}
@@ -82,6 +83,10 @@ type Outcome struct {
 	thread *lua.LState // holds the results; nil if it raised
 	err    *lua.ApiError
 }
+
+// Returned says whether the function has returned: it neither raised nor was
+// interrupted, by its own end or one around it.
+func (o Outcome) Returned() bool { return o.run.kill == nil && !o.Ended && o.err == nil }
 
 // Within calls the function at index fn of L's stack, with the n values above
 // it, and interrupts it once the fast hand passes at. It always returns, so

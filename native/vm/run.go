@@ -111,6 +111,7 @@ type Run struct {
 	thread  *lua.LState // the thread that runs now
 	spare   []*lua.LState
 	nesting int // protected calls and resumes that are open
+	goCalls int // Go functions that are open on the thread that runs now
 
 	threads []weak.Pointer[lua.LState] // all but root, for those who walk them
 

@@ -97,6 +97,7 @@ var functions = map[string]lua.LGFunction{
 		return 0
 	},
 	"panics": func(*lua.LState) int { panic("secret") },
+	"call":   func(L *lua.LState) int { L.Push(L.Get(1)); L.Call(0, 1); return 1 },
 	"steps":  func(L *lua.LState) int { Of(L).Step(L.CheckInt(1)); return 0 },
 	"gate":   func(L *lua.LState) int { Of(L).Gate(); return 0 },
 }
@@ -349,6 +350,35 @@ func TestNoPanicLeavesARun(t *testing.T) {
 			if n := len(m.Incidents()); n > 0 && source != "panics()" {
 				t.Errorf("%d incidents: %v", n, m.Incidents())
 			}
+		})
+	}
+}
+
+func TestGoFunctionsInEachOtherAreBounded(t *testing.T) {
+	m := start(t, Config{Yield: runtime.Gosched})
+	m.expect("201", `
+		local n = 0
+		local function f() n = n + 1 return call(f) end
+		local ok, e = pcall(f)
+		return not ok and e:find("more than 200 nested calls of library functions", 1, true) and n`)
+	const nested = `
+		local function nested(n, f) if n == 0 then return f() end return (call(function() return nested(n - 1, f) end)) end
+		`
+	for name, source := range map[string]string{
+		"after errors":      `for i = 1, 300 do pcall(nested, 5, error) end return nested(190, function() return 1 end)`,
+		"after interrupts":  `for i = 1, 300 do pcall(with, 1, nested, 5, function() while true do end end) end return nested(190, function() return 1 end)`,
+		"of each coroutine": `return nested(150, function() return select(2, coroutine.resume(coroutine.create(function() return nested(150, function() return 1 end) end))) end)`,
+		"of a coroutine that was suspended": `
+			local co = coroutine.create(function() return nested(150, function() for i = 1, 300 do coroutine.yield() end return nested(45, function() return 1 end) end) end)
+			for i = 1, 300 do nested(i % 2 * 150, function() coroutine.resume(co) end) end
+			return select(2, coroutine.resume(co))`,
+		"after coroutines that nobody can reach": `
+			for i = 1, 300 do coroutine.resume(coroutine.create(function() nested(20, coroutine.yield) end)) end
+			return nested(190, function() return 1 end)`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := start(t, Config{Limits: Limits{Coroutines: 50}, Yield: runtime.Gosched})
+			m.expect("1", nested+source)
 		})
 	}
 }
