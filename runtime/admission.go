@@ -72,7 +72,7 @@ func (s *seat) Pass(done <-chan struct{}, d time.Duration) bool {
 	}
 	defer s.timer.Stop()
 	for end := time.Now().Add(d); ; d = time.Until(end) {
-		s.timer.Reset(min(d, stuckAfter))
+		s.timer.Reset(min(d, s.lookAfter()))
 		select {
 		case <-s.ready:
 			return true
@@ -113,6 +113,13 @@ func (s *seat) stay() bool {
 	}
 	s.waiting.Add(-1)
 	return false
+}
+
+// lookAfter is when to look for seats that keep a slot for too long. One of a
+// few that wait has to, but thousands would hold each other up.
+func (a *admission) lookAfter() time.Duration {
+	const few, most = 8, 100
+	return stuckAfter * time.Duration(min(max(a.waiting.Load()/few, 1), most))
 }
 
 // takeAway frees the slots of those who have kept one for too long. Whoever

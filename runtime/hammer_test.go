@@ -114,7 +114,7 @@ func TestAPanicOfAModuleEndsNothingButTheCall(t *testing.T) {
 				`function() for _ in native.test.panic do end end`,
 				`function() native.db.open("p"):update("k", native.test.panic) end`,
 				`function() native.deadline.with(1000, native.test.panic) end`,
-				`function() load(native.test.panic)() end`,
+				`function() assert(load(native.test.panic)) end`,
 			} {
 				got := h.mustRun(t, "a", `
 					local ran, ok, e

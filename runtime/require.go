@@ -93,5 +93,6 @@ func (s *loaded) load(L *lua.LState, name string, proto *lua.FunctionProto) lua.
 		module = lua.LTrue
 	}
 	s.modules[name] = module
+	L.G.Registry.RawSetString(name, module) // it is held by the run, and counts as its memory
 	return module
 }

@@ -28,8 +28,7 @@ type sandbox struct {
 var loadLimits = compile.Limits{SourceBytes: 128 << 10, CacheBytes: 16 << 20}
 
 func newSandbox(compiler *compile.Compiler, modules []native.Module) *sandbox {
-	limits := loadLimits
-	limits.Charge = charge
+	limits := accounted(loadLimits)
 	return &sandbox{
 		library: lualib.New(compile.New(limits).Compile),
 		native:  native.NewSet(modules...),
@@ -38,7 +37,14 @@ func newSandbox(compiler *compile.Compiler, modules []native.Module) *sandbox {
 	}
 }
 
-// charge is asked before a long concatenation makes its result.
+// accounted lets the concatenations of what is compiled within limits count for
+// their run.
+func accounted(limits compile.Limits) compile.Limits {
+	limits.Charge, limits.Number = charge, lualib.NumberText
+	return limits
+}
+
+// charge is asked before a concatenation makes its result.
 func charge(L *lua.LState, bytes int64) {
 	run := vm.Of(L)
 	run.Charge(bytes)

@@ -49,10 +49,12 @@ type Limits struct {
 	// CacheBytes is how much memory the kept protos may take, as estimated by
 	// their size. Default 64 MiB.
 	CacheBytes int
-	// Charge is told the size of a string before a chain of concatenations
-	// makes it, on the state that runs the chain; it refuses by raising an
-	// error on L. Default: nobody is told.
+	// Charge is told the size of a string before a concatenation makes it, on
+	// the state that runs it; it refuses by raising an error on L. Default:
+	// nobody is told.
 	Charge func(L *lua.LState, bytes int64)
+	// Number is how a concatenation writes a number. Default: as gopher-lua does.
+	Number func(float64) string
 }
 
 func (l Limits) withDefaults() Limits {
@@ -67,6 +69,9 @@ func (l Limits) withDefaults() Limits {
 	if l.Charge == nil {
 		l.Charge = func(*lua.LState, int64) {}
 	}
+	if l.Number == nil {
+		l.Number = func(x float64) string { return lua.LNumber(x).String() }
+	}
 	return l
 }
 
@@ -80,7 +85,7 @@ func setDefault(field *int, value int) {
 // safe for use by several goroutines.
 type Compiler struct {
 	limits Limits
-	hidden hiddenFunctions
+	hidden *hiddenFunctions
 	slots  chan struct{} // one element per running compilation
 	cache  *cache
 }
@@ -90,7 +95,7 @@ func New(limits Limits) *Compiler {
 	limits = limits.withDefaults()
 	return &Compiler{
 		limits: limits,
-		hidden: newHiddenFunctions(limits.Charge),
+		hidden: newHiddenFunctions(limits),
 		slots:  make(chan struct{}, limits.Concurrent),
 		cache:  newCache(limits.CacheBytes),
 	}

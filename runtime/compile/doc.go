@@ -36,10 +36,10 @@
 //
 // # Hidden functions
 //
-// A chain of 8 or more ".." operands makes a string as long as all of them
-// together in a single instruction, unseen by any limit. It is compiled as a
-// call of a Go function that tells [Limits.Charge] the size before the result
-// is made. The call's target is a string literal that occurs nowhere in the
+// A chain of ".." makes a string as long as all its operands together in a
+// single instruction, unseen by any limit; even two may be half of what a run is
+// allowed. It is compiled as a call of a Go function that tells [Limits.Charge]
+// the size before the result is made, and writes numbers as Lua does. The call's target is a string literal that occurs nowhere in the
 // source; after compiling, that entry of the constant table is replaced by
 // the function itself. So the code reaches it without a global, local, upvalue
 // or environment, no script can read or replace it, and nobody has to bind

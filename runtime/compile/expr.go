@@ -7,10 +7,6 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// concatMin is how many operands a chain of ".." has at least to be compiled
-// as a call that accounts for its result.
-const concatMin = 8
-
 func (r *rewriter) exprs(exprs []ast.Expr) {
 	for i, e := range exprs {
 		exprs[i] = r.expr(e)
@@ -175,8 +171,8 @@ func single(expr ast.Expr) ast.Expr {
 	return expr
 }
 
-// concat rewrites a..b..c. Operands are evaluated and joined in the same order
-// in both forms.
+// concat rewrites a..b..c as a call that accounts for its result. Operands are
+// evaluated and joined in the same order in both forms.
 func (r *rewriter) concat(e *ast.StringConcatOpExpr) ast.Expr {
 	operands := []ast.Expr{r.expr(e.Lhs)}
 	last := e
@@ -191,9 +187,6 @@ func (r *rewriter) concat(e *ast.StringConcatOpExpr) ast.Expr {
 	e.Lhs = operands[0]
 	last.Rhs = single(r.expr(last.Rhs))
 	operands = append(operands, last.Rhs)
-	if len(operands) < concatMin {
-		return e
-	}
 	return r.hook(concatHook, e, operands...)
 }
 

@@ -47,7 +47,7 @@ func (r *rewriter) reserve(literal string) {
 // hidden names the targets of all hooks by strings that are no literal of the
 // script and returns what the finisher has to put in their place. The literals
 // of the whole chunk must have been seen.
-func (r *rewriter) hidden(functions hiddenFunctions) map[lua.LValue]*lua.LFunction {
+func (r *rewriter) hidden(h *hiddenFunctions) map[lua.LValue]*lua.LFunction {
 	if len(r.hooks) == 0 {
 		return nil
 	}
@@ -57,7 +57,7 @@ func (r *rewriter) hidden(functions hiddenFunctions) map[lua.LValue]*lua.LFuncti
 		for r.reserved[names[kind]] {
 			names[kind] += ")"
 		}
-		replace[lua.LString(names[kind])] = functions[kind]
+		replace[lua.LString(names[kind])] = h.functions[kind]
 	}
 	for _, h := range r.hooks {
 		h.target.Value = names[h.kind]
@@ -67,48 +67,84 @@ func (r *rewriter) hidden(functions hiddenFunctions) map[lua.LValue]*lua.LFuncti
 
 // hiddenFunctions are shared by all states: they have neither upvalues nor an
 // environment.
-type hiddenFunctions [hookKinds]*lua.LFunction
+type hiddenFunctions struct {
+	functions [hookKinds]*lua.LFunction
+	charge    func(L *lua.LState, bytes int64)
+	number    func(float64) string
+}
 
-func newHiddenFunctions(charge func(L *lua.LState, bytes int64)) hiddenFunctions {
+func newHiddenFunctions(limits Limits) *hiddenFunctions {
+	h := &hiddenFunctions{charge: limits.Charge, number: limits.Number}
 	concat := func(L *lua.LState) int {
-		L.Push(concat(L, charge))
+		L.Push(h.concat(L))
 		return 1
 	}
-	return hiddenFunctions{
+	h.functions = [hookKinds]*lua.LFunction{
 		concatHook: {IsG: true, GFunction: concat},
 		extendHook: {IsG: true, GFunction: extend},
 	}
+	return h
 }
 
-// concat joins its arguments from the right as the VM does, metamethods
-// included, and has each string's size charged before it is made.
-func concat(L *lua.LState, charge func(*lua.LState, int64)) lua.LValue {
-	i := L.GetTop()
-	result := L.Get(i)
-	for i--; i > 0; {
-		if left := L.Get(i); !lua.LVCanConvToString(left) || !lua.LVCanConvToString(result) {
+// concat is a .. b .. c of its arguments, metamethods included. The size of each
+// string is charged before it is made.
+func (h *hiddenFunctions) concat(L *lua.LState) lua.LValue {
+	n := L.GetTop()
+	if joined, ok := h.join(L, 1, n, ""); ok {
+		return joined
+	}
+	result := L.Get(n)
+	for n--; n > 0; {
+		left := L.Get(n)
+		last, ok := h.text(result)
+		if _, fits := h.text(left); !ok || !fits {
 			result = concatMeta(L, left, result)
-			i--
+			n--
 			continue
 		}
-		first := i // of the operands that can be joined at once
+		first := n // of the operands that can be joined at once
 		for first > 1 && lua.LVCanConvToString(L.Get(first-1)) {
 			first--
 		}
-		parts := make([]string, 0, i-first+2)
-		size := int64(0)
-		for ; first <= i; first++ {
-			parts = append(parts, lua.LVAsString(L.Get(first)))
-		}
-		i -= len(parts)
-		parts = append(parts, lua.LVAsString(result))
-		for _, p := range parts {
-			size += int64(len(p))
-		}
-		charge(L, size)
-		result = lua.LString(strings.Join(parts, ""))
+		result, _ = h.join(L, first, n, last)
+		n = first - 1
 	}
 	return result
+}
+
+// joinedAtOnce is how many operands are joined without a slice made for them.
+const joinedAtOnce = 8
+
+// join joins the arguments from first up to last, and tail. It does nothing if
+// one of them is neither a string nor a number.
+func (h *hiddenFunctions) join(L *lua.LState, first, last int, tail string) (joined lua.LValue, ok bool) {
+	var few [joinedAtOnce]string
+	texts := few[:0]
+	size := int64(len(tail))
+	for i := first; i <= last; i++ {
+		text, ok := h.text(L.Get(i))
+		if !ok {
+			return nil, false
+		}
+		texts = append(texts, text)
+		size += int64(len(text))
+	}
+	h.charge(L, size)
+	if len(texts) == 2 && tail == "" {
+		return lua.LString(texts[0] + texts[1]), true
+	}
+	return lua.LString(strings.Join(append(texts, tail), "")), true
+}
+
+// text returns what a value is in a concatenation.
+func (h *hiddenFunctions) text(v lua.LValue) (text string, ok bool) {
+	switch v := v.(type) {
+	case lua.LString:
+		return string(v), true
+	case lua.LNumber:
+		return h.number(float64(v)), true
+	}
+	return "", false
 }
 
 // concatMeta is left..right by metamethod, in the VM's words if there is none.

@@ -60,8 +60,27 @@ func TestSizesAreChargedBeforeTheStringIsMade(t *testing.T) {
 	if want := "false test:4: too much"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if want := []int64{702, 1404}; fmt.Sprint(charged) != fmt.Sprint(want) {
+	if want := []int64{700, 702, 1404}; fmt.Sprint(charged) != fmt.Sprint(want) {
 		t.Errorf("charged %v, want %v", charged, want)
+	}
+}
+
+func TestTheSmallestConcatenationIsChargedToo(t *testing.T) {
+	c := New(Limits{Charge: func(L *lua.LState, bytes int64) { L.RaiseError("charged %d", bytes) }})
+	ours := func(source string) (*lua.FunctionProto, error) {
+		return c.Compile(context.Background(), "test", source)
+	}
+	for source, want := range map[string]string{
+		`local s = "ab" return s .. s`:                           "test:1: charged 4",
+		`local s = "ab" s = s .. 1 return s`:                     "test:1: charged 3",
+		`local t = {"x"} t[1] = t[1] .. t[1] .. t[1]`:            "test:1: charged 3",
+		`local s = "ab" if s .. "c" == "" then end`:              "test:1: charged 3",
+		`local s = "ab" return {k = "c" .. s .. "d"}`:            "test:1: charged 4",
+		`local s = "ab" return (function() return s .. s end)()`: "test:1: charged 4",
+	} {
+		if got := results(ours, source); got != want {
+			t.Errorf("%s: got %q, want %q", source, got, want)
+		}
 	}
 }
 

@@ -171,7 +171,7 @@ func runScript(t *testing.T, file string, limits Limits) scriptRun {
 		L.Push(L.NewFunctionFromProto(proto))
 		return 1
 	}))
-	L.SetContext(newCountdown(stepsMax))
+	L.SetContext(newCountdown(2 * stepsMax))
 	L.Push(L.NewFunctionFromProto(proto))
 	run.err = L.PCall(0, 0, nil)
 	return run

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/yuin/gopher-lua/ast"
 )
@@ -59,13 +60,50 @@ func (r *rewriter) numberFor(s *ast.NumberForStmt) ast.Stmt {
 	return r.leaveLoop(s, l)
 }
 
+// iterator are the locals that the iterator of a loop is kept in.
+var iterator = []string{"(iterator)", "(iterated)", "(iteration)"}
+
 func (r *rewriter) genericFor(s *ast.GenericForStmt) ast.Stmt {
+	if slices.ContainsFunc(s.Exprs, takesRegisters) {
+		// gopher-lua evaluates these registers below the free ones, and a call in
+		// front of a field or a method overwrites what it needs. In a local
+		// statement it doesn't.
+		before := placed(&ast.LocalAssignStmt{Names: iterator, Exprs: s.Exprs}, s)
+		s.Exprs = nil
+		for _, name := range iterator {
+			s.Exprs = append(s.Exprs, placed(&ast.IdentExpr{Value: name}, s))
+		}
+		return r.stmt(placed(&ast.DoBlockStmt{Stmts: []ast.Stmt{before, s}}, s))
+	}
 	r.target(3)
 	r.exprs(s.Exprs)
 	l := r.enterLoop("(for generator)", "(for state)", "(for control)")
 	r.declare(s.Names...)
 	s.Stmts = r.jumpTarget(s, s.Stmts)
 	return r.leaveLoop(s, l)
+}
+
+// takesRegisters says whether an iterator's expression is more than the usual:
+// a call of a function, a method of a variable, a variable, a constant.
+func takesRegisters(e ast.Expr) bool {
+	switch t := e.(type) {
+	case *ast.FuncCallExpr:
+		return t.Receiver != nil && !isPath(t.Receiver) || t.Func != nil && !isPath(t.Func)
+	case ast.ConstExpr, *ast.Comma3Expr:
+		return false
+	}
+	return !isPath(e)
+}
+
+// isPath says whether an expression is a variable, or fields of one by names.
+func isPath(e ast.Expr) bool {
+	field, ok := e.(*ast.AttrGetExpr)
+	if !ok {
+		_, ok = e.(*ast.IdentExpr)
+		return ok
+	}
+	_, named := field.Key.(*ast.StringExpr)
+	return named && isPath(field.Object)
 }
 
 // enterLoop begins a loop's scope with the given variables.

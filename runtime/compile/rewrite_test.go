@@ -23,6 +23,7 @@ var translations = []struct {
 	{"a field keeps what a local was", `local d = 1 local a, f = {}, 2 f, a.d = f, d return f, a.d`, "2 1", true},
 	{"elements are swapped", `local a, i, j = {1, 2}, 1, 2 a[i], a[j] = a[j], a[i] return a[1], a[2]`, "2 1", true},
 	{"targets are set from the last", `local s = "" local t = setmetatable({}, {__newindex = function(_, k) s = s .. k end}) t.a, t.b, t.c = 1, 2, 3 return s`, "cba", true},
+	{"a variable that is set twice keeps the first value", `local i i, i = 1, 2 g1, g1 = 3, 4 return i, g1`, "1 3", false},
 	{"globals and fields mix", `local l, t = 7, {} g1, t.x, g2 = 1, l, 2 return g1, t.x, g2`, "1 7 2", false},
 	{"a call fills what is left", `local function f() return 1, 2 end local a, b, c a, b, c = 0, f() return a, b, c`, "0 1 2", true},
 	{"what is too much is dropped", `local n = 0 local function f() n = n + 1 return n end local a a = f(), f() return a, n`, "1 2", true},
@@ -45,6 +46,9 @@ var translations = []struct {
 	{"a break begins a repeat", `local n = 0 for k in pairs({1, 2}) do repeat do break end until false n = n + 1 end return n`, "2", false},
 	{"a label before a loop that a break begins", `local n = 0 ::again:: while true do do break end n = 9 n = 9 n = 9 n = 9 end n = n + 1 if n < 3 then goto again end return n`, "3", false},
 	{"a loop that never runs begins a body", `local n = 0 for _ in pairs({1, 2}) do while false do n = 9 end n = n + 1 end return n`, "2", true},
+	{"an iterator is a method of a call's field", `local function f() return {b = {l = function() local n = 0 return function() n = n + 1 if n < 3 then return n end end end}} end local s = "" for v in f().b:l() do s = s .. v end return s`, "12", false},
+	{"an iterator is a field of a call's field", `local function f() return {b = {l = next}} end local s = "" for k, v in f().b.l, {7} do s = s .. k .. v end return s`, "17", false},
+	{"a break leaves a loop whose iterator is computed", `local function f() return {b = {l = pairs}} end local n = 0 for k in f().b.l({1, 2, 3}) do if k == 2 then break end n = n + 1 end return n`, "1", false},
 	{"constant conditions choose", `local s = "" if nil then s = "a" elseif not nil then s = "b" else s = "c" end while not 1 do s = "d" end return s`, "b", true},
 
 	{"a function's own name is the outer one", `local function f() return "outer" end local f = function(n) if n then return "inner" end return f(1) end return f()`, "outer", false},

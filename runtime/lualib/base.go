@@ -119,6 +119,9 @@ func baseSetMetatable(c call) int {
 }
 
 func baseRawEqual(c call) int {
+	if s, ok := c.any(1).(lua.LString); ok {
+		c.run().Step(len(s) / bytesPerStep)
+	}
 	return c.give(lua.LBool(c.RawEqual(c.any(1), c.any(2))))
 }
 
@@ -127,13 +130,17 @@ func baseRawGet(c call) int {
 }
 
 func baseRawSet(c call) int {
-	t := c.table(1)
-	c.RawSet(t, c.any(2), c.any(3))
+	t, key, value := c.table(1), c.any(2), c.any(3)
+	if n, ok := key.(lua.LNumber); ok && n < lua.LNumber(lua.MaxArrayIndex) {
+		c.fillArray(t, int(n))
+	}
+	c.RawSet(t, key, value)
 	return c.give(t)
 }
 
 func baseSelect(c call) int {
 	count := c.GetTop() - 1
+	c.run().Step(count / elementsPerStep)
 	if c.Get(1) == lua.LString("#") {
 		return c.giveNumber(float64(count))
 	}
@@ -209,6 +216,7 @@ func baseUnpack(c call) int {
 	if n > resultsMax {
 		c.raise("too many results to unpack")
 	}
+	c.run().Step(max(0, n) / elementsPerStep)
 	for i := first; i <= last; i++ {
 		c.Push(getIndex(t, i))
 	}
@@ -256,4 +264,21 @@ func setIndex(t *lua.LTable, i int, v lua.LValue) {
 		return
 	}
 	t.RawSet(lua.LNumber(i), v)
+}
+
+// fillAtOnce is how many elements of an array may be filled without a look at
+// the run.
+const fillAtOnce = 1 << 14
+
+// fillArray prepares t for a value at index i. gopher-lua fills an array up to
+// the index that is written; where that is much, it is done in steps here.
+func (c call) fillArray(t *lua.LTable, i int) {
+	if i <= fillAtOnce {
+		return
+	}
+	run := c.run()
+	for filled := t.Len() + fillAtOnce; filled < i; filled += fillAtOnce {
+		run.Step(fillAtOnce / elementsPerStep)
+		t.RawSetInt(filled, lua.LNil) // behind all elements
+	}
 }

@@ -26,6 +26,16 @@ func (b *buffer) reserve(n int) {
 	}
 }
 
+// String returns what was written, without the room that was to spare: it would
+// be held, and no account would know.
+func (b *buffer) String() string {
+	s := b.Builder.String()
+	if b.Cap() > len(s)+len(s)/4 && len(s) > sharedMin {
+		return strings.Clone(s)
+	}
+	return s
+}
+
 // text writes s.
 func (b *buffer) text(s string) {
 	b.reserve(len(s))

@@ -47,14 +47,14 @@ func coroutineStatus(c call) int {
 // front, as in Lua 5.1.
 func coroutineWrap(c call) int {
 	co := c.run().NewCoroutine(c.function(1))
-	return c.give(vm.NewFunction(func(L *lua.LState) int {
+	return c.give(vm.NewClosure(c.LState, func(L *lua.LState) int {
 		run := vm.Of(L)
 		results, err := run.Resume(L, co, 1, L.GetTop())
 		if err != nil {
 			run.Reraise(L, err)
 		}
 		return results
-	}))
+	}, co))
 }
 
 func coroutineYield(c call) int {

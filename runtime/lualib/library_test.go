@@ -285,6 +285,7 @@ func TestLoadCompilesPieceByPiece(t *testing.T) {
 		{`local parts, i = {"return ", 4, "2"}, 0 return load(function() i = i + 1 return parts[i] end)()`, "42"},
 		{`load(function() end)()`, ""},
 		{`load(function() return {} end)`, `nil "reader function must return a string"`},
+		{`local n, err = load(function() error("of the reader", 0) end) return n, err`, `nil "of the reader"`},
 		{`load("return 1")`, "error: bad argument #1 to 'load' (function expected, got string)"},
 		{`loadstring("return ...")(1, 2)`, "1 2"},
 		{`select(2, loadstring("x x", "=name")):sub(1, 5)`, `"name:"`},

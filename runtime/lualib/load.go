@@ -18,15 +18,24 @@ func (lib *Library) loadString(c call) int {
 	return lib.loadChunk(c, c.textOr(2, source), source)
 }
 
-// load collects a chunk from a function that gives it piece by piece.
+// load collects a chunk from a function that gives it piece by piece. As in Lua
+// 5.1 an error of that function is one of the chunk.
 func (lib *Library) load(c call) int {
 	reader, name := c.function(1), c.textOr(2, "=(load)")
 	source := buffer{run: c.run()}
 	for {
 		c.Push(reader)
-		c.Call(0, 1)
-		piece := c.Get(-1)
-		c.Pop(1)
+		n, err := c.run().PCall(c.LState, c.GetTop(), 0)
+		if err != nil {
+			c.Push(lua.LNil)
+			c.Push(err)
+			return 2
+		}
+		var piece lua.LValue = lua.LNil
+		if n > 0 {
+			piece = c.Get(-n)
+		}
+		c.Pop(1 + n)
 		switch piece := piece.(type) {
 		case lua.LString:
 			if piece == "" {
@@ -63,7 +72,7 @@ const chunkNameMax = 59
 // else the beginning of its source.
 func chunkName(name string) string {
 	if strings.HasPrefix(name, "=") {
-		return name[1:min(len(name), 1+chunkNameMax)]
+		return strings.Clone(name[1:min(len(name), 1+chunkNameMax)]) // compiled code keeps it
 	}
 	if strings.HasPrefix(name, "@") {
 		if name = name[1:]; len(name) > chunkNameMax {

@@ -81,7 +81,7 @@ func (c call) capture(m *pattern.Matcher, i int) lua.LValue {
 	case len(text) == 1:
 		return oneByte[text[0]].text
 	}
-	return lua.LString(text)
+	return lua.LString(piece(m.Subject(), text))
 }
 
 // pushCaptures pushes all values of the match and returns their number.
@@ -142,7 +142,7 @@ func stringGmatch(c call) int {
 	m := new(pattern.Matcher) // the iterator's own, for as long as it lives
 	m.Reset(matchers.compile(source, false), s, matchers.run)
 	from := 0
-	return c.give(vm.NewFunction(func(L *lua.LState) int {
+	return c.give(vm.NewClosure(c.LState, func(L *lua.LState) int {
 		next := call{L, c.name}
 		if from > len(s) || !next.findNext(m, from) {
 			from = len(s) + 1
@@ -150,7 +150,7 @@ func stringGmatch(c call) int {
 		}
 		from = m.Next()
 		return next.pushCaptures(m)
-	}))
+	}, lua.LString(s), lua.LString(source)))
 }
 
 func stringGsub(c call) int {

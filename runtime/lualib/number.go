@@ -6,6 +6,9 @@ import (
 	"strings"
 )
 
+// NumberText returns a number as tostring and the operator .. write it.
+func NumberText(x float64) string { return formatNumber(x) }
+
 // formatNumber returns a number as text: a whole number in full, another one
 // with up to 14 digits.
 func formatNumber(x float64) string {

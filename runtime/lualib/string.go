@@ -39,6 +39,7 @@ func stringByte(c call) int {
 	if last-first >= resultsMax {
 		c.raise("string slice too long")
 	}
+	c.run().Step(max(0, last-first) / elementsPerStep)
 	for i := first; i <= last; i++ {
 		c.Push(oneByte[s[i-1]].value)
 	}
@@ -57,6 +58,7 @@ var oneByte = func() (table [256]struct{ value, text lua.LValue }) {
 
 func stringChar(c call) int {
 	n := c.GetTop()
+	c.run().Step(n / elementsPerStep)
 	var b strings.Builder
 	b.Grow(n)
 	for i := 1; i <= n; i++ {
@@ -81,7 +83,19 @@ func stringSub(c call) int {
 	case first == last:
 		return c.give(oneByte[s[first-1]].text)
 	}
-	return c.giveText(s[first-1 : last])
+	return c.giveText(piece(s, s[first-1:last]))
+}
+
+// sharedMin is the size of a text up to which its pieces don't count.
+const sharedMin = 64
+
+// piece returns a part of text, as a copy if it is small: it would keep all of
+// the text alive, and look like a few bytes in the account of the run.
+func piece(text, part string) string {
+	if len(text) > sharedMin && len(part) < len(text)/2 {
+		return strings.Clone(part)
+	}
+	return part
 }
 
 func stringRep(c call) int {

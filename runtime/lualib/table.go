@@ -67,7 +67,8 @@ func tableConcat(c call) int {
 	return c.giveText(b.String())
 }
 
-// elementsPerStep is how many elements that are moved count as one step.
+// elementsPerStep is how many elements that are moved or given count as one
+// step.
 const elementsPerStep = 16
 
 func tableInsert(c call) int {
@@ -92,6 +93,9 @@ func (c call) insertAt(t *lua.LTable, n, position int, v lua.LValue) {
 	run := c.run()
 	switch {
 	case position > n:
+		if position < lua.MaxArrayIndex {
+			c.fillArray(t, position)
+		}
 		setIndex(t, position, v)
 	case position >= 1:
 		run.Step(1 + (n-position)/elementsPerStep)

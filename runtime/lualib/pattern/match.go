@@ -65,6 +65,9 @@ func (m *Matcher) find(from int) (found bool, err error) {
 	return false, nil
 }
 
+// Subject is where the matcher looks.
+func (m *Matcher) Subject() string { return m.subject }
+
 // Start and End tell where the last match is: subject[Start():End()].
 func (m *Matcher) Start() int { return m.start }
 

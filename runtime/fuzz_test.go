@@ -1,0 +1,93 @@
+package runtime_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/core"
+	"github.com/tidelock-lua/tidelock/native/json"
+	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/tenant"
+)
+
+// FuzzDataPassesThroughLua gives data to a script that returns them: they
+// arrive as they were.
+func FuzzDataPassesThroughLua(f *testing.F) {
+	for _, text := range []string{
+		`{"a":[1,2,{"b":[]}],"c":{},"d":null,"":"\u0000"}`, `[]`, `[[],{},null]`, `1e300`, `-0.5`, `"\ud83d\ude00"`,
+		`{"1":1,"n":2}`, `[null,null,1]`, `true`, `12345678901234567890`,
+	} {
+		f.Add(text)
+	}
+	engine := runtime.New(runtime.Config{Modules: []native.Module{core.New()}})
+	f.Fuzz(func(t *testing.T, text string) {
+		event, err := json.Decode([]byte(text))
+		if err != nil {
+			return
+		}
+		if event == (native.Null{}) {
+			event = nil
+		}
+		want, err := json.Encode(event, "event", 1<<20)
+		r := engine.Run(t.Context(), runtime.Invocation{Tenant: "a", Script: "echo.lua", Log: silence{},
+			Source: "return function(event) return event end", Event: event, Limits: tenant.Limits{ResultBytes: 1 << 20}})
+		switch {
+		case r.Error != nil && strings.Contains(r.Error.Message, "a key that is empty"):
+			// An event may have one, a result may not.
+			if !strings.Contains(text, `""`) {
+				t.Errorf("%q: got %v", text, r.Error)
+			}
+		case err != nil && r.Error == nil:
+			t.Errorf("%q: got %s, want %v", text, r.JSON, err)
+		case err == nil && !bytes.Equal(r.JSON, want):
+			t.Errorf("%q: got %s%v, want %s", text, r.JSON, r.Error, want)
+		}
+	})
+}
+
+// FuzzNoSourceLeavesItsRun runs anything as a script: it ends by itself, in a
+// way that scripts end in.
+func FuzzNoSourceLeavesItsRun(f *testing.F) {
+	files, err := filepath.Glob("../test/probes/testdata/*.lua")
+	if err != nil || len(files) == 0 {
+		f.Fatal(files, err)
+	}
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(source))
+	}
+	engine := runtime.New(runtime.Config{Modules: []native.Module{core.New()}, Guard: vm.NewGuard(0)})
+	// Go takes an input that needs 10 s for a deadlock.
+	limits := tenant.Limits{Timeout: 5 * time.Second, Instructions: 200_000, MemoryBytes: 16 << 20}
+	f.Fuzz(func(t *testing.T, source string) {
+		r := engine.Run(t.Context(), runtime.Invocation{Tenant: "a", Script: "fuzz.lua", Source: source, Log: silence{}, Limits: limits})
+		if len(r.Incidents) > 0 {
+			t.Errorf("%v", r.Incidents)
+		}
+		if r.Error == nil {
+			return
+		}
+		switch r.Error.Type {
+		case runtime.SyntaxError, runtime.RuntimeError, runtime.Raised, runtime.LimitExceeded, runtime.Timeout, runtime.NotSerializable, runtime.ResultTooLarge:
+		default:
+			t.Errorf("it ended with %v", r.Error)
+		}
+		if text := r.Error.Message; strings.Contains(text, "runtime error") && !strings.Contains(source, "runtime error") {
+			t.Errorf("it shows Go's inside: %s", text)
+		}
+	})
+}
+
+// silence drops what scripts log.
+type silence struct{}
+
+func (silence) Log(string, string, native.Map) {}
