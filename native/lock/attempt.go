@@ -19,6 +19,11 @@ const (
 	pauseMax    = time.Second
 	pauseNone   = time.Duration(math.MaxInt64) // no reason to cut a pause
 
+	// pauseMoving is the longest pause in front of a lock that goes from hand to
+	// hand. It is shorter than the shortest rest that the callers of one process
+	// leave to others, so that no rest is slept through.
+	pauseMoving = 300 * time.Millisecond
+
 	// lastLook is how long before the end of a wait the last attempt starts.
 	// Timers are a little late, and none may start after the end.
 	lastLook = 2 * time.Millisecond
@@ -52,6 +57,8 @@ type asking struct {
 	now     Stamp         // the last put's :now
 	failed  error         // why the last attempt had no usable answer
 	pause   time.Duration // the longest that the next pause may be
+	holder  string        // the owner that the last put was refused for
+	moving  bool          // it was another one than the time before
 	refused bool          // some put was refused: another process has had the lock
 }
 
@@ -131,10 +138,7 @@ func (a *asking) attempt(ctx context.Context) (*grant, error) {
 	w := a.time.At(now)
 	if !w.Known() {
 		before := a.failed
-		if err := a.askTime(ctx); err != nil {
-			return nil, err
-		}
-		if err := context.Cause(ctx); err != nil {
+		if err := a.learnTime(ctx); err != nil {
 			return nil, err
 		}
 		now = a.hands.Read()
@@ -169,11 +173,31 @@ func (a *asking) attemptLimit() time.Duration {
 // over says that the lease has ended before an attempt could be sent.
 func (a *asking) over(now vm.Reading) bool { return !a.req.Turn && now.Fast >= a.leaseEnd() }
 
+// learnTime asks for the table's time. The first answer of a new connection may
+// take so long that it doesn't tell it well enough; what is left of the
+// attempt's time is used to ask once more.
+func (a *asking) learnTime(ctx context.Context) error {
+	end := a.hands.Fast() + a.attemptLimit()
+	for range 2 {
+		if err := a.askTime(ctx, end-a.hands.Fast()); err != nil {
+			return err
+		}
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		now := a.hands.Read()
+		if w := a.time.At(now); a.failed != nil || w.Era == 0 || w.Known() || now.Fast >= end {
+			break
+		}
+	}
+	return nil
+}
+
 // askTime sends a request that changes nothing, because its owner is nobody:
 // its answer tells the table's time.
-func (a *asking) askTime(ctx context.Context) error {
+func (a *asking) askTime(ctx context.Context, limit time.Duration) error {
 	a.row = nil
-	answer := a.delete(ctx, a.req.Key, newOwner(), a.attemptLimit())
+	answer := a.delete(ctx, a.req.Key, newOwner(), limit)
 	a.failed = trouble(a.req.Key, answer.Attempt)
 	return fatal(answer.Attempt, a.failed)
 }
@@ -202,10 +226,20 @@ func (a *asking) put(ctx context.Context, now vm.Reading, w Window) (*grant, err
 			return a.granted(ctx, a.earlier(*old, t))
 		}
 		a.row, a.refused = answer.Old, true
+		a.look(answer.Old)
 	case native.Unknown:
 		a.open = append(a.open, t)
 	}
 	return nil, fatal(answer.Attempt, a.failed)
+}
+
+// look notes whether the lock has changed hands since the last look.
+func (a *asking) look(row *Row) {
+	before := a.holder
+	if row != nil {
+		a.holder = row.Owner
+	}
+	a.moving = before != "" && before != a.holder
 }
 
 // newTry makes the row of a put that is sent now.
@@ -285,14 +319,23 @@ func (a *asking) wait(ctx context.Context) (more bool, err error) {
 }
 
 // nextPause is the growing pause with full jitter, which spreads the attempts
-// of many processes best; or one between half of Poll and Poll.
+// of many processes best. In front of a lock that goes from hand to hand it
+// stops growing early: there its rest is what to look for.
 func (a *asking) nextPause() time.Duration {
-	if poll := a.req.Poll; poll > 0 {
-		return poll - time.Duration(a.jitter()*float64(poll/2))
+	if a.req.Poll > 0 {
+		return a.about(a.req.Poll)
+	}
+	if a.moving && a.pause >= pauseMoving {
+		return a.about(pauseMoving)
 	}
 	pause := time.Duration(a.jitter() * float64(a.pause))
 	a.pause = min(time.Duration(float64(a.pause)*pauseGrowth), pauseMax)
 	return pause
+}
+
+// about is a pause between half of d and d.
+func (a *asking) about(d time.Duration) time.Duration {
+	return d - time.Duration(a.jitter()*float64(d/2))
 }
 
 // untilFree is the time until our :now reaches the until of the row in the

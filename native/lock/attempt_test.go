@@ -65,6 +65,38 @@ func TestATimeThatIsKnownTooBadlyIsAskedForAgain(t *testing.T) {
 	})
 }
 
+// A single answer tells the time well enough if it takes half a second at most.
+func TestASlowFirstAnswerDoesNotFailACallThatHasTime(t *testing.T) {
+	slow := func(d time.Duration) locktest.Fault { return locktest.Fault{After: d} }
+	for _, test := range []struct {
+		name     string
+		delays   []locktest.Fault // of the questions
+		acquired bool
+		requests []string
+	}{
+		{"at once", nil, true, []string{"delete", "put"}},
+		{"half a second", []locktest.Fault{slow(480 * time.Millisecond)}, true, []string{"delete", "put"}},
+		{"more than that", []locktest.Fault{slow(600 * time.Millisecond)}, true, []string{"delete", "delete", "put"}},
+		{"nearly all the time of an attempt", []locktest.Fault{slow(1400 * time.Millisecond)}, true, []string{"delete", "delete", "put"}},
+		{"more than an attempt may take", []locktest.Fault{slow(1600 * time.Millisecond)}, false, []string{"delete"}},
+		{"twice slow, which together is enough", []locktest.Fault{slow(600 * time.Millisecond), slow(600 * time.Millisecond)}, true, []string{"delete", "delete", "put"}},
+		{"the second lost", []locktest.Fault{slow(600 * time.Millisecond), {Fate: locktest.Lost}}, false, []string{"delete", "delete"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, s *locktest.Service) {
+				p := start(t, s, 0)
+				p.table.Fault = faults("delete", test.delays...)
+				if test.acquired {
+					p.acquire(t)
+				} else if d := took(func() { p.fails(t, "db_unavailable") }); d > 1500*time.Millisecond {
+					t.Errorf("the call took %v, want an attempt's time at most", d)
+				}
+				checkOps(t, s, test.requests...)
+			})
+		})
+	}
+}
+
 func TestAQuestionWhoseAnswerIsLostIsAskedAgainWhileTheWaitLasts(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		p := start(t, s, 0)

@@ -89,6 +89,8 @@ func (m *module) arguments(c *native.Call, known ...string) (Request, int, nativ
 	r := m.request(c, name)
 	if o.Choice("scope", DB.String(), Local.String()) == Local.String() {
 		r.Scope = Local
+	} else {
+		r.Spend = func() error { return spend(c.Env.DataOps, name) }
 	}
 	r.Lease = o.Millis("lease_ms", r.Lease, MinLease, m.locks.maxLease)
 	c.Function(fn)
@@ -105,7 +107,6 @@ func (m *module) request(c *native.Call, name string) Request {
 		By:      Holder{HostKind: e.HostKind, HostName: e.HostName, Process: m.options.Process, Run: e.RunID, Script: e.Script},
 		Held:    native.State(c.Run, heldKey{}, func() *Held { return new(Held) }),
 		HostEnd: e.HostEnd,
-		Spend:   func() error { return spend(e.DataOps, name) },
 		Warn: func(text string) {
 			e.Log.Log("warn", text, native.Map{"lock": name})
 		},

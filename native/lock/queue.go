@@ -14,11 +14,13 @@ const (
 	// still while the machine is suspended, and a wait must not.
 	queueLook = time.Second
 
-	// A process that has kept a lock in its queue for keptMax leaves it free
-	// for restFor. Without that, callers of one process that hand a lock on
-	// to each other would starve those of all others, which poll.
-	keptMax = 5 * time.Second
-	restFor = time.Second
+	// A process that has kept a lock in its queue for keptMax or longer leaves
+	// it free for a quarter of that time, at most restMax. Without that, callers
+	// of one process that hand a lock on to each other would starve those of all
+	// others, which poll: every pauseMoving, or every pauseMax while nobody
+	// hands it on.
+	keptMax = 1400 * time.Millisecond
+	restMax = pauseMax
 
 	// slotsKept is the size up to which the map of slots isn't made anew: Go's
 	// maps grow, but never shrink.
@@ -132,8 +134,9 @@ func (q *queue) abandon(s *slot, w *waiter) {
 // leave gives the slot to who came next.
 func (q *queue) leave(s *slot) {
 	if s.holding {
-		if now := q.hands.Fast(); now-s.kept >= keptMax {
-			s.holding, s.restEnd = false, now+restFor
+		now := q.hands.Fast()
+		if kept := now - s.kept; kept >= keptMax {
+			s.holding, s.restEnd = false, now+min(kept/4, restMax)
 		}
 	}
 	q.mu.Lock()

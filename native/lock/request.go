@@ -68,6 +68,8 @@ type Request struct {
 	HostEnd time.Duration
 }
 
+func (r *Request) lock() heldLock { return heldLock{r.Key, r.Scope} }
+
 func (r Request) runFor() time.Duration { return r.Lease.Truncate(time.Millisecond) }
 
 func (r Request) waitEnd(asked time.Duration) time.Duration {

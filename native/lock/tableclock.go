@@ -68,13 +68,13 @@ func (w Window) Known() bool {
 //
 // TableClock is safe for use by many goroutines.
 type TableClock struct {
-	skew    SkewReport
+	report  SkewReport
 	maxSkew time.Duration
 
 	mu           sync.Mutex // guards what follows
 	lower, upper bound
 	era          int
-	skewed       bool
+	skew         skew
 }
 
 // bound is one side of what is known: what the table's clock showed, at least
@@ -84,8 +84,18 @@ type bound struct {
 	seen   time.Duration // when it was seen, on the fast hand
 }
 
+// skew says to which side the wall clock is off.
+type skew int
+
+const (
+	right skew = iota
+	ahead
+	behind
+)
+
 // SkewReport is told that this machine's wall clock is ahead of the table's by
-// off (behind, when negative), and again once that is over, with 0.
+// off (behind, when negative), and again once that is over, with 0, or once it
+// is off to the other side.
 type SkewReport func(off time.Duration)
 
 // NewTableClock returns a clock that knows nothing yet. It calls report, if
@@ -95,7 +105,7 @@ func NewTableClock(maxSkew time.Duration, report SkewReport) *TableClock {
 	if maxSkew == 0 {
 		maxSkew = DefaultMaxSkew
 	}
-	return &TableClock{skew: report, maxSkew: maxSkew}
+	return &TableClock{report: report, maxSkew: maxSkew}
 }
 
 // Observe learns from the Date of an answer.
@@ -122,21 +132,22 @@ func (c *TableClock) Observe(a native.Attempt) {
 	}
 	off, changed := c.judge(a.Received)
 	c.mu.Unlock()
-	if changed && c.skew != nil {
-		c.skew(off)
+	if changed && c.report != nil {
+		c.report(off)
 	}
 }
 
 // judge compares the wall clock with what is known. It needs c.mu.
 func (c *TableClock) judge(at vm.Reading) (off time.Duration, changed bool) {
 	known := window(c.lower, c.upper, at)
-	if ahead := at.Wall.Sub(known.Latest); ahead > c.maxSkew {
-		off = ahead
-	} else if behind := at.Wall.Sub(known.Earliest); behind < -c.maxSkew {
-		off = behind
+	now := right
+	if d := at.Wall.Sub(known.Latest); d > c.maxSkew {
+		now, off = ahead, d
+	} else if d := at.Wall.Sub(known.Earliest); d < -c.maxSkew {
+		now, off = behind, d
 	}
-	changed = c.skewed != (off != 0)
-	c.skewed = off != 0
+	changed = now != c.skew
+	c.skew = now
 	return off, changed
 }
 

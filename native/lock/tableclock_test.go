@@ -105,6 +105,66 @@ func TestAWallClockThatIsOffIsReportedOnce(t *testing.T) {
 	}
 }
 
+func TestEveryWayInWhichAWallClockGoesWrongIsReported(t *testing.T) {
+	const far = 10 * time.Second
+	for _, test := range []struct {
+		name    string
+		maxSkew time.Duration
+		offs    []time.Duration // of the wall clock, at one answer after the other
+		reports string          // what each of them causes: + ahead, - behind, 0 right again, . nothing
+	}{
+		{"a right clock", 0, []time.Duration{0, 100 * time.Millisecond, -100 * time.Millisecond}, "..."},
+		{"ahead from the beginning", 0, []time.Duration{far, far}, "+."},
+		{"behind from the beginning", 0, []time.Duration{-far, -far}, "-."},
+		{"set forward", 0, []time.Duration{0, far}, ".+"},
+		{"set back", 0, []time.Duration{0, -far}, ".-"},
+		{"put right", 0, []time.Duration{far, 0, 0, -far, 0}, "+0.-0"},
+		{"from one side to the other", 0, []time.Duration{far, -far, far, far}, "+-+."},
+		{"days", 0, []time.Duration{0, 72 * time.Hour, 0, -72 * time.Hour}, ".+0-"},
+		{"within what is allowed", time.Minute, []time.Duration{far, -far, 50 * time.Second}, "..."},
+		{"beyond what is allowed", time.Minute, []time.Duration{2 * time.Minute, -2 * time.Minute}, "+-"},
+		{"nearly as much as is allowed, for all that is known", 0, []time.Duration{2 * time.Second, -time.Second}, ".."},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var reports string
+			c := lock.NewTableClock(test.maxSkew, func(off time.Duration) {
+				switch {
+				case off > 0:
+					reports += "+"
+				case off < 0:
+					reports += "-"
+				default:
+					reports += "0"
+				}
+			})
+			for i, off := range test.offs {
+				r := reading(time.Duration(i) * time.Second)
+				r.Wall = r.Wall.Add(off)
+				before := len(reports)
+				c.Observe(at(r, noon.Add(r.Fast)))
+				if len(reports) == before {
+					reports += "."
+				}
+			}
+			if reports != test.reports {
+				t.Errorf("got reports %s, want %s", reports, test.reports)
+			}
+		})
+	}
+}
+
+// When an answer contradicts what was known, the wall clock is compared with
+// the answer.
+func TestAContradictionIsNoExcuseForAWallClock(t *testing.T) {
+	var got []time.Duration
+	c := lock.NewTableClock(0, func(off time.Duration) { got = append(got, off) })
+	c.Observe(at(reading(0), noon))
+	c.Observe(at(reading(time.Second), noon.Add(time.Hour))) // both clocks have stood still for an hour
+	if len(got) != 1 || got[0] > -59*time.Minute {
+		t.Errorf("got reports %v, want one of about -1 h", got)
+	}
+}
+
 func TestAnEmbeddedTableIsReadWithTheWallClock(t *testing.T) {
 	r := vm.Reading{Wall: noon, Fast: time.Hour, Slow: time.Minute}
 	w := lock.MachineClock{}.At(r)

@@ -136,6 +136,10 @@ func (s *Store) configure(c *dynamodb.Options) {
 	c.DisableValidateResponseChecksum = true
 }
 
+// DropIdle closes connections that nobody uses: after a suspension the other
+// side has forgotten them.
+func (s *Store) DropIdle() { s.http.CloseIdleConnections() }
+
 // Close closes idle connections. No call may be under way.
 func (s *Store) Close() error {
 	s.http.CloseIdleConnections()
