@@ -53,7 +53,7 @@ func buildAndRun(m *testing.M) int {
 // lookAtSources walks over what the programs are made from while a test runs,
 // for go test to see that a cached success depends on it.
 var lookAtSources = sync.OnceValue(func() error {
-	for _, dir := range []string{"cmd", "native", "runtime", "tenant"} {
+	for _, dir := range []string{"cmd", "lambda", "native", "runtime", "task", "tenant"} {
 		err := filepath.WalkDir(filepath.Join("../..", dir), func(_ string, _ os.DirEntry, err error) error { return err })
 		if err != nil {
 			return err

@@ -39,6 +39,32 @@ func TestTheExampleImportsOnce(t *testing.T) {
 	}
 }
 
+// testImport runs the README's import on DynamoDB, twice at once.
+func testImport(t *testing.T, tb *table) {
+	var both []*program
+	for range 2 {
+		p := tb.command(tb.endpoint, "run", "scripts/examples/import.lua", "--event", "@scripts/examples/names.json")
+		p.Dir = "../.."
+		p.start()
+		both = append(both, p)
+	}
+	count := map[string]int{}
+	for _, p := range both {
+		p.end()
+		count[strings.TrimSuffix(p.stdout.String(), "\n")]++
+	}
+	if count[imported] != 1 || count[there]+count[running] != 1 {
+		t.Errorf("got %v, want one import and one that is skipped", count)
+	}
+	write(t, tb.dir, "count.lua", `
+		local n = 0
+		for _ in native.db.open("names"):each{ keys = true } do n = n + 1 end
+		return n`)
+	if got, want := tb.command(tb.endpoint, "run", "count.lua").output(), "12797"; got != want {
+		t.Errorf("got %s names, want %s", got, want)
+	}
+}
+
 func TestOfTwoImportsStartedAtOnceExactlyOneRuns(t *testing.T) {
 	t.Parallel()
 	for round := range 3 {

@@ -136,6 +136,7 @@ type holder struct {
 	end     time.Duration // fast hand: of the lease or the run, whichever is first, and a stop lag
 	free    func()        // release, for a broken holder
 	acted   time.Duration // true time: when it did something for the last time
+	stopped bool
 	closed  bool
 }
 
@@ -209,6 +210,10 @@ func (h *holder) work() (unsettled bool) {
 func (h *holder) act() bool {
 	w := h.process.world
 	if h.process.hands.Fast() >= h.end {
+		if !h.stopped {
+			w.counts.stopped++
+		}
+		h.stopped = true
 		return false
 	}
 	if now := w.holder[h.key]; now != h {

@@ -107,7 +107,8 @@ func (s *service) checkBlocking(row stored, p put) {
 	}
 }
 
-// checkQuiet checks that in the end everything can be had: no row stays.
+// checkQuiet checks that in the end everything can be had, first by a new
+// process, then by all that have lived through this, and that nothing stays.
 func (w *world) checkQuiet() {
 	if w.broken.acquire != nil {
 		return
@@ -122,16 +123,33 @@ func (w *world) checkQuiet() {
 			w.now += max(left, 0) + 3*time.Second
 		}
 	}
-	p := w.connect(newMachine(w))
+	old := w.all
+	w.takeAll(w.connect(newMachine(w)), 0)
+	for _, p := range old {
+		if !p.dead {
+			w.takeAll(p, 10*time.Second)
+			if p.timeouts != 0 {
+				w.wrong(ends, "p%d: %d timers of requests are left", p.id, p.timeouts)
+			}
+		}
+	}
+	if n := len(w.service.rows); n > 0 && len(w.found) == 0 {
+		w.wrong(ends, "%d rows are left", n)
+	}
+}
+
+// takeAll lets p take and free each lock.
+func (w *world) takeAll(p *process, wait time.Duration) {
 	p.start(func(t *thread) {
+		ctx := until{context.Background(), p, p.machine.monotonic() + time.Hour}
 		for i := range w.names {
-			t.asked, t.lease = w.now, time.Second
-			l, err := p.locks.Acquire(context.Background(), lock.Request{Key: w.key(i), Lease: time.Second, Spend: w.spend})
+			t.asked, t.turn, t.lease, t.waitEnd = w.now, false, time.Minute, p.hands.Fast()+wait
+			l, err := p.locks.Acquire(ctx, lock.Request{Key: w.key(i), Lease: t.lease, Wait: wait, Spend: w.spend})
 			if l == nil {
-				w.wrong(ends, "%s can't be had when all is quiet: %v", w.key(i).Name, err)
+				w.wrong(ends, "p%d: %s can't be had when all is quiet: %v", p.id, w.key(i).Name, err)
 				continue
 			}
-			l.Release(context.Background())
+			l.Release(ctx)
 		}
 	})
 	w.play()

@@ -99,7 +99,7 @@ func (p *process) send(ctx context.Context, t trip, land func()) (end fate, date
 		case t.fate == lost, t.fate == unreachable:
 			w.after(t.out+t.back, func() { end = t.fate; wake() })
 		}
-		p.timerOf(ctx, wake)
+		w.current.timerOf(ctx)
 	})
 	if ctx.Err() != nil && end != lost && w.rnd.IntN(2) == 0 {
 		return lost, time.Time{} // the timer was seen first
@@ -138,13 +138,17 @@ func (t table) send(ctx context.Context, land func() (native.Outcome, *lock.Row)
 	a := lock.Answer{Attempt: native.Attempt{Sent: p.hands.Read()}}
 	tr := w.trip()
 	n := w.number()
-	w.logf("p%d #%d %s %s as %s: %s, %v out, %v back", p.id, n, op, key.Name, w.nameOf(owner), tr.fate, tr.out, tr.back)
+	if w.log != nil {
+		w.logf("p%d #%d %s %s as %s: %s, %v out, %v back", p.id, n, op, key.Name, w.nameOf(owner), tr.fate, tr.out, tr.back)
+	}
 
 	var outcome native.Outcome
 	var old *lock.Row
 	end, date := p.send(ctx, tr, func() {
 		outcome, old = land()
-		w.logf("p%d #%d %s lands: %s", p.id, n, op, outcomeNames[outcome])
+		if w.log != nil {
+			w.logf("p%d #%d %s lands: %s", p.id, n, op, outcomeNames[outcome])
+		}
 	})
 	a.Date = date
 	switch end {
@@ -160,7 +164,9 @@ func (t table) send(ctx context.Context, land func() (native.Outcome, *lock.Row)
 		a.Outcome, a.Err = native.Unknown, errNoAnswer
 	}
 	a.Received = p.hands.Read()
-	w.logf("p%d #%d %s is %s", p.id, n, op, outcomeNames[a.Outcome])
+	if w.log != nil {
+		w.logf("p%d #%d %s is %s", p.id, n, op, outcomeNames[a.Outcome])
+	}
 	return a
 }
 

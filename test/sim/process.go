@@ -25,6 +25,7 @@ type process struct {
 	stalledUntil time.Duration // true time
 	stalled      time.Duration // true time so far in which it did nothing
 	lost         time.Duration // of that, with both clocks standing
+	timeouts     int           // of requests, that haven't been cancelled
 }
 
 // finished is left of a caller that has nothing more to do.
@@ -60,6 +61,7 @@ func (w *world) launch(m *machine, left []int) {
 func (w *world) connect(m *machine) *process {
 	w.service.processes++
 	p := &process{id: w.service.processes, world: w, machine: m}
+	w.all = append(w.all, p)
 	p.hands = vm.NewHands(p)
 	p.time = lock.NewTableClock(0, nil)
 	if w.broken.time != nil {
@@ -108,6 +110,7 @@ func (p *process) crash() {
 	p.dead = true
 	for _, t := range p.threads {
 		t.stop()
+		t.forgetTimers()
 		if t.holder != nil {
 			w.recordEnd(t.holder, forever)
 		}
@@ -132,44 +135,20 @@ func (p *process) Now() vm.Instant { return p.machine.read() }
 
 func (p *process) Sleep(ctx context.Context, d time.Duration) error {
 	if d > 0 {
-		p.world.current.wait(func(wake func()) {
-			p.timer(d+between(p.world.rnd, 0, time.Millisecond), wake)
-			p.timerOf(ctx, wake)
+		t := p.world.current
+		t.wait(func(func()) {
+			t.timer(p.machine.monotonic() + d + between(p.world.rnd, 0, time.Millisecond))
+			t.timerOf(ctx)
 		})
 	}
 	return ctx.Err()
-}
-
-// timer lets fire happen when the monotonic clock has moved by d, as timers do.
-func (p *process) timer(d time.Duration, fire func()) {
-	p.timerAt(p.machine.monotonic()+d, fire)
-}
-
-// timerOf lets fire happen at the end of ctx, if it has one.
-func (p *process) timerOf(ctx context.Context, fire func()) {
-	if end, ok := ctx.Deadline(); ok {
-		p.timerAt(monoOf(end), fire)
-	}
-}
-
-func (p *process) timerAt(end time.Duration, fire func()) {
-	left := end - p.machine.monotonic()
-	left -= time.Duration(int64(left) * p.machine.monoRate / 1_000_000)
-	p.world.after(max(left, 0)+time.Microsecond, func() {
-		p.whenAwake(func() {
-			if p.machine.monotonic() < end {
-				p.timerAt(end, fire)
-				return
-			}
-			fire()
-		})
-	})
 }
 
 // passOn wakes who waits in the queue of p: the place may be theirs now.
 func (p *process) passOn() {
 	for _, t := range p.threads {
 		if t.look != nil {
+			t.passed = true // whatever wakes it first
 			p.world.after(0, t.look)
 		}
 	}

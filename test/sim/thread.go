@@ -14,6 +14,7 @@ type thread struct {
 	stop    func() // ends it where it waits
 	yield   func(struct{}) bool
 	waits   int
+	timers  []appointment // that could wake it from where it waits
 
 	asked   time.Duration // true time: when the call that it makes began
 	begun   time.Duration // fast hand: the same
@@ -54,20 +55,68 @@ func (t *thread) resume() {
 }
 
 // wait hands control back until one of the events that arm arranges calls
-// wake. Only the first one counts, and none before the process is awake.
+// wake, or one of the timers that it sets goes off. Only the first one counts,
+// and none before the process is awake.
 func (t *thread) wait(arm func(wake func())) {
 	t.waits++
 	mine := t.waits
-	arm(func() {
-		t.process.whenAwake(func() {
-			if t.waits == mine {
-				t.waits++
-				t.resume()
-			}
-		})
-	})
+	arm(func() { t.wake(mine) })
 	if !t.yield(struct{}{}) {
 		panic(stopped{})
+	}
+}
+
+// wake ends a wait, unless that is over.
+func (t *thread) wake(wait int) {
+	p := t.process
+	switch {
+	case p.dead || t.waits != wait:
+		return
+	case p.world.now < p.stalledUntil:
+		p.whenAwake(func() { t.wake(wait) })
+		return
+	}
+	t.waits++
+	t.forgetTimers()
+	t.resume()
+}
+
+func (t *thread) forgetTimers() {
+	for _, a := range t.timers {
+		t.process.world.queue.cancel(a)
+	}
+	t.timers = t.timers[:0]
+}
+
+// timer wakes t from where it waits when the monotonic clock shows end, as
+// timers do.
+func (t *thread) timer(end time.Duration) {
+	m, wait := t.process.machine, t.waits
+	left := end - m.monotonic()
+	left -= time.Duration(int64(left) * m.monoRate / 1_000_000)
+	t.timers = append(t.timers, t.process.world.after(max(left, 0)+time.Microsecond, func() {
+		t.goOff(wait, end)
+	}))
+}
+
+// goOff lets a timer go off once it may.
+func (t *thread) goOff(wait int, end time.Duration) {
+	p := t.process
+	switch {
+	case p.dead || t.waits != wait:
+	case p.world.now < p.stalledUntil:
+		p.whenAwake(func() { t.goOff(wait, end) })
+	case p.machine.monotonic() < end:
+		t.timer(end)
+	default:
+		t.wake(wait)
+	}
+}
+
+// timerOf wakes t at the end of ctx, if it has one.
+func (t *thread) timerOf(ctx context.Context) {
+	if end, ok := ctx.Deadline(); ok {
+		t.timer(monoOf(end))
 	}
 }
 
@@ -81,7 +130,8 @@ type until struct {
 
 // within is a [lock.Options.Timeout].
 func (p *process) within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	return until{ctx, p, p.machine.monotonic() + d}, func() {}
+	p.timeouts++
+	return until{ctx, p, p.machine.monotonic() + d}, func() { p.timeouts-- }
 }
 
 func (c until) Deadline() (time.Time, bool) {
@@ -127,9 +177,9 @@ func (t *thread) lookAgain(c until) {
 	p := t.process
 	p.world.counts.queued++
 	t.wait(func(wake func()) {
-		t.look = func() { t.passed = true; wake() }
-		p.timer(max(min(t.waitEnd-p.hands.Fast(), time.Second), time.Microsecond), wake)
-		p.timerOf(c, wake)
+		t.look = wake
+		t.timer(p.machine.monotonic() + max(min(t.waitEnd-p.hands.Fast(), time.Second), time.Microsecond))
+		t.timerOf(c)
 	})
 	t.look = nil
 }

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"container/heap"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -24,15 +23,14 @@ type world struct {
 
 	now     time.Duration // true time since the beginning
 	queue   events
-	seq     int
 	handled int
 	current *thread // who runs; nil between two events
 	threads []*thread
+	all     []*process
 
 	callers int // that haven't made all their calls
 	service *service
 	holders int
-	sent    int                  // requests
 	owners  map[string]int       // numbers for the log
 	holder  map[lock.Key]*holder // who acquired each lock last
 	history map[lock.Key][]porcupine.Operation
@@ -43,7 +41,9 @@ type world struct {
 
 // counts say how much happened.
 type counts struct {
+	requests                  int
 	acquired, refused, failed int // calls
+	stopped, overlaps         int // holders that reached an end, and those that weren't alone
 	kept, healed, queued      int // rows kept, answers lost and made good, waits behind callers of the same process
 	crashes                   int
 	spent, puts               int
@@ -76,10 +76,12 @@ func run(seed uint64, broken mutant, only promise, log func(string)) *world {
 
 // play lets events happen until there are none, or something is wrong.
 func (w *world) play() {
-	for len(w.queue) > 0 && len(w.found) == 0 {
-		e := heap.Pop(&w.queue).(event)
+	for len(w.queue.heap) > 0 && len(w.found) == 0 {
+		e := w.queue.pop()
 		w.now = e.at
-		e.happen()
+		happen := e.happen
+		w.queue.recycle(e)
+		happen()
 		if w.handled++; w.handled > eventsMax {
 			w.wrong(ends, "no end after %d events", w.handled)
 		}
@@ -90,17 +92,19 @@ func (w *world) over() bool { return w.callers == 0 }
 
 // at lets something happen at a true time, in the order of asking where times
 // are equal.
-func (w *world) at(t time.Duration, happen func()) {
-	w.seq++
-	heap.Push(&w.queue, event{at: max(t, w.now), seq: w.seq, happen: happen})
+func (w *world) at(t time.Duration, happen func()) appointment {
+	return w.queue.push(max(t, w.now), happen)
 }
 
-func (w *world) after(d time.Duration, happen func()) { w.at(w.now+d, happen) }
+func (w *world) after(d time.Duration, happen func()) appointment { return w.at(w.now+d, happen) }
 
 // wrong is called when a promise is broken.
 func (w *world) wrong(broken promise, format string, args ...any) {
 	if w.only != "" && w.only != broken {
 		return
+	}
+	if broken == excludes {
+		w.counts.overlaps++
 	}
 	text := fmt.Sprintf(format, args...)
 	w.found = append(w.found, fmt.Sprintf("%v: %s", w.now, text))
@@ -115,8 +119,8 @@ func (w *world) logf(format string, args ...any) {
 
 // number numbers requests for the log.
 func (w *world) number() int {
-	w.sent++
-	return w.sent
+	w.counts.requests++
+	return w.counts.requests
 }
 
 // nameOf names an owner in the log: owners are random, and a log is not.
@@ -129,32 +133,11 @@ func (w *world) nameOf(owner string) string {
 	return fmt.Sprintf("o%d", n)
 }
 
-// event is something that will happen.
-type event struct {
-	at     time.Duration
-	seq    int
-	happen func()
-}
-
-// events is a heap, the next one first.
-type events []event
-
-func (q events) Len() int { return len(q) }
-func (q events) Less(i, j int) bool {
-	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].seq < q[j].seq
-}
-func (q events) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *events) Push(e any)   { *q = append(*q, e.(event)) }
-func (q *events) Pop() any {
-	last := len(*q) - 1
-	e := (*q)[last]
-	(*q)[last] = event{}
-	*q = (*q)[:last]
-	return e
-}
-
 func (c *counts) add(d counts) {
+	c.requests += d.requests
 	c.acquired += d.acquired
+	c.stopped += d.stopped
+	c.overlaps += d.overlaps
 	c.refused += d.refused
 	c.failed += d.failed
 	c.kept += d.kept
