@@ -282,7 +282,11 @@ func (a *Answer) ReadAll(ctx context.Context, grow func(bytes int)) ([]byte, err
 		return nil, a.tooLarge(max)
 	}
 	var text bytes.Buffer
-	piece := make([]byte, min(max+1, 32<<10))
+	size := min(max+1, 32<<10)
+	if a.length >= 0 {
+		size = min(size, a.length+1)
+	}
+	piece := make([]byte, size)
 	for {
 		n, err := a.Read(ctx, piece)
 		if int64(text.Len()+n) > max {

@@ -6,6 +6,7 @@ import (
 	nethttp "net/http"
 	"net/http/httptest"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 
 	"github.com/tidelock-lua/tidelock/native/http"
@@ -143,14 +144,14 @@ func TestNoURLLeadsToAHostileAddress(t *testing.T) {
 
 // The first answer of DNS is what a look before the connection would have seen.
 func TestANameThatChangesItsAddressIsLookedAtEachTime(t *testing.T) {
-	var reached bool
+	var reached atomic.Bool
 	_, address := serve(t, func(nethttp.ResponseWriter, *nethttp.Request) {})
 	port := netip.MustParseAddrPort(address).Port()
 	second, err := net.Listen("tcp", fmt.Sprintf("127.0.0.2:%d", port))
 	if err != nil {
 		t.Skip("this machine has no 127.0.0.2")
 	}
-	inner := httptest.NewUnstartedServer(nethttp.HandlerFunc(func(nethttp.ResponseWriter, *nethttp.Request) { reached = true }))
+	inner := httptest.NewUnstartedServer(nethttp.HandlerFunc(func(nethttp.ResponseWriter, *nethttp.Request) { reached.Store(true) }))
 	inner.Listener = second
 	inner.Start()
 	defer inner.Close()
@@ -163,7 +164,7 @@ func TestANameThatChangesItsAddressIsLookedAtEachTime(t *testing.T) {
 	dns.set("rebind.test", "127.0.0.2")
 	w.client.CloseIdle()
 	w.expect(t, url, `"net_blocked"`, codeOf)
-	if reached {
+	if reached.Load() {
 		t.Error("the second address was reached")
 	}
 }

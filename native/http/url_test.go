@@ -91,3 +91,13 @@ func TestTheGuardSeesThroughEverySpelling(t *testing.T) {
 		t.Error("a port of this machine is blocked elsewhere")
 	}
 }
+
+func TestNoSearchListMakesAnotherNameOfAName(t *testing.T) {
+	for address, want := range map[string]string{
+		"api.example.com:443": "api.example.com.:443", "127.0.0.1:80": "127.0.0.1:80", "[::1]:80": "[::1]:80",
+	} {
+		if got := absolute(address); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}

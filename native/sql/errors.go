@@ -167,13 +167,13 @@ func (p *pool) tooLarge() string {
 	return fmt.Sprintf("a row or result has more than %d bytes", p.db.options.ResultBytesMax)
 }
 
-// about says which verb err is about.
-func about(err error, op string) error {
+// unsent is the error of a call that had no connection to send anything over.
+func unsent(err error, op string, writes bool) error {
 	known, ok := errors.AsType[*native.Error](err)
-	if !ok || known.Op != "" {
+	if !ok {
 		return err
 	}
 	named := *known
-	named.Op = op
+	named.Op, named.Applied = op, applied(writes, false)
 	return &named
 }

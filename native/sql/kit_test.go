@@ -37,32 +37,33 @@ const password = `p%41 @^'"\y:/?#z`
 
 // The servers of all tests of this package, started by the first that needs one.
 var (
-	thePostgres = sync.OnceValues(func() (*postgresserver.Server, error) { return postgresserver.Start(password) })
-	theMariaDB  = sync.OnceValues(func() (*mariadbserver.Server, error) { return mariadbserver.Start(password) })
-	stops       struct {
-		sync.Mutex
-		all []func()
-	}
+	thePostgres = sync.OnceValues(func() (*postgresserver.Server, error) {
+		s, err := postgresserver.Start(password)
+		if err == nil {
+			stops = append(stops, s.Stop)
+		}
+		return s, err
+	})
+	theMariaDB = sync.OnceValues(func() (*mariadbserver.Server, error) {
+		s, err := mariadbserver.Start(password)
+		if err == nil {
+			stops = append(stops, s.Stop)
+		}
+		return s, err
+	})
+	stops []func()
 )
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	for _, stop := range stops.all {
+	for _, stop := range stops {
 		stop()
 	}
-	if err := goleak.Find(); code == 0 && err != nil {
+	if err := goleak.Find(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
 	os.Exit(code)
-}
-
-func stopAtEnd(stop func()) {
-	stops.Lock()
-	defer stops.Unlock()
-	if len(stops.all) < 2 {
-		stops.all = append(stops.all, stop)
-	}
 }
 
 func drivers() map[string]sql.Driver {
@@ -78,7 +79,6 @@ func toPostgres(t testing.TB) sql.Connection {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stopAtEnd(s.Stop)
 	return sql.Connection{
 		Driver: "postgres", Host: "127.0.0.1", Port: s.Port, User: postgresserver.User, Database: postgresserver.Database,
 		Password: passwordOf(password), RootCAs: s.RootCAs,
@@ -92,7 +92,6 @@ func toMariaDB(t testing.TB) sql.Connection {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stopAtEnd(s.Stop)
 	return sql.Connection{
 		Driver: "mysql", Host: "127.0.0.1", Port: s.Port, User: mariadbserver.User, Database: mariadbserver.Database,
 		Password: passwordOf(password), RootCAs: s.RootCAs,
@@ -113,10 +112,11 @@ var servers = map[string]func(testing.TB) sql.Connection{"postgres": toPostgres,
 // host runs scripts that know the connections.
 type host struct {
 	*runtime.Engine
-	db    *sql.DB
-	hands *vm.Hands
-	table *dbmemory.Store
-	log   *nativetest.Log
+	db       *sql.DB
+	hands    *vm.Hands
+	table    *dbmemory.Store
+	log      *nativetest.Log
+	released atomic.Pointer[lock.Released] // how the last lock was given up
 	// onStall is native.test.stall.
 	onStall atomic.Pointer[func()]
 }
@@ -149,7 +149,9 @@ func newHost(t testing.TB, connections map[string]sql.Connection, change ...func
 		f(&o)
 	}
 	h := &host{db: sql.New(o), hands: hands, table: dbmemory.New(hands), log: &nativetest.Log{}}
-	locks, err := lock.New(hands, h.table, lock.MachineClock{}, lock.Options{})
+	locks, err := lock.New(hands, h.table, lock.MachineClock{}, lock.Options{Events: lock.Events{
+		Released: func(r lock.Released) { h.released.Store(&r) },
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

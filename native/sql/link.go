@@ -14,7 +14,7 @@ import (
 
 // controlMax is how long the host deals with a session whose call has ended:
 // asking the server to stop, rolling back, closing.
-const controlMax = 2 * time.Second
+const controlMax = 5 * time.Second
 
 // protocolBytes is what an answer may have besides its values.
 const protocolBytes = 1 << 20

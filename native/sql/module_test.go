@@ -3,7 +3,11 @@ package sql_test
 import (
 	"testing"
 
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/nativetest"
 	"github.com/tidelock-lua/tidelock/native/sql"
+	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/tenant"
 )
 
 func TestScripts(t *testing.T) {
@@ -14,3 +18,22 @@ func TestScripts(t *testing.T) {
 		})
 	}
 }
+
+// ordersFile is the database that the examples use.
+func ordersFile(t *testing.T, hands *vm.Hands) []native.Module {
+	c := toFile(t)
+	db := sql.New(sql.Options{Hands: hands, Drivers: drivers(), Connections: func(tenant.ID) map[string]sql.Connection {
+		return map[string]sql.Connection{"orders": c}
+	}})
+	t.Cleanup(func() { db.Close() })
+	conn, err := db.Open("a", "orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Exec(t.Context(), sql.NewHolding(), sql.Statement{Text: "CREATE TABLE orders (id integer PRIMARY KEY, customer text, cents integer)"}); err != nil {
+		t.Fatal(err)
+	}
+	return []native.Module{sql.Module(db)}
+}
+
+func TestTheDocumentationIsTrue(t *testing.T) { nativetest.Docs(t, "../../docs/sql.md", ordersFile) }

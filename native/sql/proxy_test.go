@@ -20,6 +20,7 @@ type proxy struct {
 	conns   []net.Conn
 	opened  int
 	stalled bool
+	held    chan struct{} // closed at the next piece that is held back
 }
 
 // through puts a proxy in front of the connection's server.
@@ -61,7 +62,7 @@ func (p *proxy) accept() {
 					if err != nil {
 						return
 					}
-					<-p.pass()
+					p.pass()
 					if _, err := way[1].Write(buffer[:n]); err != nil {
 						return
 					}
@@ -71,17 +72,26 @@ func (p *proxy) accept() {
 	}
 }
 
-func (p *proxy) pass() chan struct{} {
+// pass waits while the proxy is stalled.
+func (p *proxy) pass() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.gate
+	gate := p.gate
+	if p.stalled && p.held != nil {
+		close(p.held)
+		p.held = nil
+	}
+	p.mu.Unlock()
+	<-gate
 }
 
-// stall stops passing on what comes, in both directions.
-func (p *proxy) stall() {
+// stall stops passing on what comes, in both directions. The channel that it
+// returns is closed when something is held back.
+func (p *proxy) stall() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.gate, p.stalled = make(chan struct{}), true
+	held := make(chan struct{})
+	p.gate, p.stalled, p.held = make(chan struct{}), true, held
+	return held
 }
 
 // release passes on again, what has been held back first.

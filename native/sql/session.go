@@ -149,6 +149,11 @@ func (s *session) reset(ctx context.Context) error {
 
 // close ends the session and what the server does for it.
 func (s *session) close(ctx context.Context) {
+	if s.busy {
+		// A request to stop that is there before the statement comes to nothing, and
+		// a busy server may be slow to begin with it.
+		s.pool.db.later(s.raw.Cancel)
+	}
 	s.link.call.Store(nil)
 	s.link.hurry()
 	s.raw.Close(ctx, s.busy)

@@ -93,6 +93,7 @@ const defaultMaxOpen = 4
 type DB struct {
 	options Options
 	working sync.WaitGroup // what goes on in the background
+	closing chan struct{}  // closed by Close
 
 	mu    sync.Mutex // guards pools
 	pools map[poolKey]*pool
@@ -111,7 +112,7 @@ func New(o Options) *DB {
 	setDefault(&o.LifeMax, 30*time.Minute)
 	setDefault(&o.Patience, 30*time.Millisecond)
 	setDefault(&o.ResultBytesMax, 16<<20)
-	return &DB{options: o, pools: map[poolKey]*pool{}}
+	return &DB{options: o, closing: make(chan struct{}), pools: map[poolKey]*pool{}}
 }
 
 func setDefault[T comparable](field *T, value T) {
@@ -122,8 +123,9 @@ func setDefault[T comparable](field *T, value T) {
 }
 
 // Close closes all connections and waits until they are, at most some seconds.
-// No run may be left.
+// No run may be left. It is called once.
 func (db *DB) Close() error {
+	close(db.closing)
 	db.mu.Lock()
 	for _, p := range db.pools {
 		p.close()
@@ -137,6 +139,24 @@ func (db *DB) Close() error {
 // soon.
 func (db *DB) background(f func(context.Context)) {
 	db.working.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), controlMax)
+		defer cancel()
+		f(ctx)
+	})
+}
+
+// laterBy is how much later the second request to stop is sent.
+const laterBy = time.Second
+
+// later is like background, but waits first.
+func (db *DB) later(f func(context.Context)) {
+	db.working.Go(func() {
+		wait := time.NewTimer(laterBy)
+		defer wait.Stop()
+		select {
+		case <-wait.C:
+		case <-db.closing:
+		}
 		ctx, cancel := context.WithTimeout(context.Background(), controlMax)
 		defer cancel()
 		f(ctx)
@@ -214,7 +234,7 @@ func (c *Conn) start(ctx context.Context, h *Holding, op string, st Statement) (
 	h.makeWay(p, st)
 	s, err := p.take(ctx, h)
 	if err != nil {
-		return nil, about(err, op)
+		return nil, unsent(err, op, op == opQuery && !p.connection.ReadOnly)
 	}
 	given := false
 	defer func() {
@@ -250,7 +270,7 @@ func (c *Conn) Exec(ctx context.Context, h *Holding, st Statement) (Result, erro
 	h.makeWay(p, st)
 	s, err := p.take(ctx, h)
 	if err != nil {
-		return Result{}, about(err, opExec)
+		return Result{}, unsent(err, opExec, true)
 	}
 	defer p.put(s)
 	return s.exec(ctx, st)

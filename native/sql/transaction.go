@@ -26,7 +26,7 @@ func (c *Conn) Begin(ctx context.Context, h *Holding) (*Tx, error) {
 	}
 	s, err := p.take(ctx, h)
 	if err != nil {
-		return nil, about(err, opTransaction)
+		return nil, unsent(err, opTransaction, !p.connection.ReadOnly)
 	}
 	if err := s.step(ctx, opTransaction, false, func() error { return s.raw.Begin(p.connection.ReadOnly) }); err != nil {
 		p.put(s)

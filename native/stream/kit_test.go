@@ -5,10 +5,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	lua "github.com/yuin/gopher-lua"
 
 	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db/memory"
@@ -30,7 +33,8 @@ type host struct {
 	landed atomic.Int64 // writes that came through
 }
 
-// modules are native.stream and native.lock over a table in memory.
+// modules are native.stream, native.lock over a table in memory, and
+// native.test.open, which counts what isn't closed.
 func (h *host) modules(t *testing.T, hands *vm.Hands) []native.Module {
 	h.files, h.table = map[string][]byte{}, memory.New(hands)
 	locks, err := lock.New(hands, h.table, lock.MachineClock{}, lock.Options{Events: lock.Events{
@@ -46,6 +50,9 @@ func (h *host) modules(t *testing.T, hands *vm.Hands) []native.Module {
 	return []native.Module{
 		stream.Module(stream.Options{Of: h.streams}),
 		lock.NewModule(locks, lock.ModuleOptions{}),
+		{Name: "test", Funcs: []native.Func{{Name: "open", Do: func(c *native.Call) error {
+			return c.Return(lua.LNumber(h.open.Load()))
+		}}}},
 	}
 }
 
@@ -148,12 +155,7 @@ func slowly(pause time.Duration, pieces ...string) io.ReadCloser {
 type endless struct{ begun bool }
 
 func (e *endless) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = 'x'
-		if i%100 == 99 {
-			p[i] = '\n'
-		}
-	}
+	copy(p, bytes.Repeat([]byte(strings.Repeat("x", 99)+"\n"), len(p)/100+1))
 	if !e.begun {
 		p[0], e.begun = '"', true
 	}

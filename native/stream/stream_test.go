@@ -70,6 +70,7 @@ func TestAStreamThatAnEndCutOffIsClosed(t *testing.T) {
 		m.Expect(t, `["stream_closed",3]`, `
 			local s = native.stream.open("stalled")
 			pcall(native.deadline.with, 100, s.read, s)
+			assert(native.test.open() == 0)
 			local _, err = pcall(s.read, s)
 			-- One that was read in time goes on.
 			local slow, n = native.stream.open("drop"), 0
@@ -157,6 +158,29 @@ func TestWhatIsBufferedCountsAsMemory(t *testing.T) {
 	}
 }
 
+// Not only once it is complete.
+func TestARecordCountsAsMemoryWhileItIsRead(t *testing.T) {
+	reads, grown, data := 0, 0, new(endless)
+	s := stream.New(sourceFunc(func(_ context.Context, p []byte) (int, error) {
+		reads++
+		return data.Read(p)
+	}))
+	defer s.Close()
+	defer func() {
+		if recover() == nil || reads > 40 {
+			t.Errorf("read %d times 32 KiB, want the limit of 1 MiB to end it", reads)
+		}
+	}()
+	_, _, _ = s.CSV(stream.CSVOptions{Max: stream.LineMax}).Next(stream.Caller{
+		Context: t.Context(), Look: func() {},
+		Grow: func(n int) {
+			if grown += n; grown > 1<<20 {
+				panic("over the limit")
+			}
+		},
+	})
+}
+
 // late is a clock that jumps when a source is read for the n-th time.
 type late struct {
 	vm.Clock
@@ -203,7 +227,7 @@ func plain(t testing.TB) stream.Caller {
 
 func TestPiecesOfAnySizeGiveTheSameBytes(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	data := make([]byte, 200_000)
+	data := make([]byte, 80_000)
 	for i := range data {
 		data[i] = byte(random.Uint32())
 	}

@@ -59,6 +59,8 @@ assert(not got.authorization and not got["x-api-key"] and not got.cookie and not
 got = http.get("https://api.example.com/to?https://other.example.com:8443/to?https://api.example.com/echo",
   { headers = { ["X-Api-Key"] = "k" } }):json()
 assert(got.host == "api.example.com" and not got.headers["x-api-key"])
+got = http.get("https://api.example.com/to?https://other.example.com:8443/to?/echo", { headers = { ["X-Api-Key"] = "k" } }):json()
+assert(got.host == "other.example.com:8443" and not got.headers["x-api-key"])
 local r = http.get("https://api.example.com/to?/users/42", { redirects = 0 })
 assert(r.status == 302 and r.headers.location == "/users/42")
 ok, err = pcall(http.get, "https://api.example.com/round")

@@ -1,0 +1,17 @@
+package daemon
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// dependent makes the process end when the one of the test dies, and run
+// without privileges. It is asked, not killed: a server of several processes
+// ends them all only if it is asked.
+func dependent(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGQUIT}
+	if os.Getuid() == 0 {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
+	}
+}
