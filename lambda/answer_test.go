@@ -1,6 +1,7 @@
 package lambda_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -47,6 +48,19 @@ func TestAnAnswerHasTheFormThatTheSenderUnderstands(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestTheExampleOfThePageWorks(t *testing.T) {
+	page, err := os.ReadFile("../docs/lambda.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, _ := strings.Cut(string(page), "```lua\nreturn function(event)\n")
+	example, _, _ = strings.Cut(example, "\nend\n```")
+	inFakeTime(t, returning("(function() "+example+" end)()"), func(t *testing.T, f *function) {
+		f.want(gatewayEvent, call{}, `{"statusCode":201,"headers":{"content-type":"application/json","x-many":"a, b"},`+
+			`"cookies":["session=1; Path=/; HttpOnly"],"body":"{\"id\":\"7\"}","isBase64Encoded":false}`, "")
+	})
 }
 
 func TestAWrongAnswerIsRefusedByTheNameOfItsField(t *testing.T) {

@@ -14,6 +14,9 @@ import (
 	"github.com/tidelock-lua/tidelock/cmd/internal/config"
 	"github.com/tidelock-lua/tidelock/cmd/internal/wire"
 	"github.com/tidelock-lua/tidelock/lambda"
+	"github.com/tidelock-lua/tidelock/native/sql"
+	"github.com/tidelock-lua/tidelock/native/sql/mysql"
+	"github.com/tidelock-lua/tidelock/native/sql/postgres"
 	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
@@ -86,7 +89,10 @@ func configure(log **zap.Logger) (*lambda.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	program, err := wire.New(wire.Config{Config: c, HostKind: "lambda", Log: *log, Embedded: open})
+	program, err := wire.New(wire.Config{
+		Config: c, HostKind: "lambda", Log: *log, Embedded: open,
+		SQLDrivers: map[string]sql.Driver{"postgres": postgres.New(), "mysql": mysql.New()},
+	})
 	if err != nil {
 		return nil, err
 	}

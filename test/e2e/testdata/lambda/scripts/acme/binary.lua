@@ -1,0 +1,1 @@
+return { items = { { name = "ok" }, { name = "\255" } } }

@@ -1,0 +1,1 @@
+return function(event) return event end

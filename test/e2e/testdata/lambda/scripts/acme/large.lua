@@ -1,0 +1,1 @@
+return function(event) return string.rep("x", event.bytes) end

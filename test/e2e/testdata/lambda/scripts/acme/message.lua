@@ -1,0 +1,3 @@
+return function(event)
+  if event.body == "bad" then error({ code = "bad_order", message = event.id }) end
+end

@@ -1,0 +1,3 @@
+return function(event)
+  if event.object.key ~= "a b/é+.csv" then error("got the key " .. event.object.key) end
+end

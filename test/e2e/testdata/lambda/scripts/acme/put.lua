@@ -1,0 +1,1 @@
+return native.db.open("entries"):put("key", 1) ~= nil

@@ -1,0 +1,4 @@
+return function(event)
+  print("sleeping")
+  native.sleep(event.ms)
+end

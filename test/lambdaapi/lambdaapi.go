@@ -1,0 +1,256 @@
+// Package lambdaapi is AWS Lambda's Runtime API and Extensions API on loopback,
+// for tests and benchmarks of programs that run there. It hands out invocations
+// one by one and keeps what the program answers, headers and trailers included.
+//
+// As on the platform an invocation is complete when the program, having
+// answered, asks for another one. The fake is strict: answers to what was not
+// handed out, second answers and answers that are too large are refused, as
+// there.
+package lambdaapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// AnswerBytesMax is the largest answer that the platform takes.
+const AnswerBytesMax = 6<<20 + 100
+
+// Invocation is one call of the function.
+type Invocation struct {
+	Payload string
+	// Timeout is the function's. Default 3 s, as there.
+	Timeout time.Duration
+	// Tenant is the platform's tenant id; "" for a function without isolation.
+	Tenant string
+	// ARN is the function's, as it was called. Default one without alias.
+	ARN string
+	// Header has more headers, or other ones; an empty value leaves one out.
+	Header map[string]string
+}
+
+// FunctionARN is the default of [Invocation.ARN].
+const FunctionARN = "arn:aws:lambda:eu-west-1:123456789012:function:scripts"
+
+// Answer is what the program has posted.
+type Answer struct {
+	// Path is what it was posted to: "response", "error" or "init/error".
+	Path   string
+	Body   string
+	Header http.Header
+	// Trailer is what came after a body that was streamed.
+	Trailer http.Header
+	// Status is how the fake has answered.
+	Status int
+}
+
+// OK says whether the invocation succeeded.
+func (a Answer) OK() bool { return a.Path == "response" && a.Status == http.StatusAccepted }
+
+// Pending is an invocation on its way.
+type Pending struct {
+	ID string
+	// Taken is closed when the program has taken it.
+	Taken chan struct{}
+	// Answered gets what was posted.
+	Answered chan Answer
+	// Complete is closed when the program has asked for another one since.
+	Complete chan struct{}
+
+	Invocation
+	answered bool
+}
+
+// API is a fake of the APIs.
+type API struct {
+	// Address is the value of AWS_LAMBDA_RUNTIME_API.
+	Address string
+	// InitErrors gets what is posted as failed starts.
+	InitErrors chan Answer
+	// Ready is closed when the program first asks for an invocation.
+	Ready chan struct{}
+	// Registered is closed when an extension has registered and waits.
+	Registered chan struct{}
+
+	todo   chan *Pending
+	closed chan struct{}
+
+	mu     sync.Mutex          // guards what follows
+	known  map[string]*Pending // that were taken
+	done   []*Pending          // answered and not complete, the oldest first
+	asked  bool
+	number int
+}
+
+// Start starts a fake that ends with its test.
+func Start(tb testing.TB) *API {
+	tb.Helper()
+	a, end := Run()
+	tb.Cleanup(end)
+	return a
+}
+
+// Run is [Start] for a program that is no test.
+func Run() (a *API, end func()) {
+	a = &API{
+		InitErrors: make(chan Answer, 1), Ready: make(chan struct{}), Registered: make(chan struct{}),
+		todo: make(chan *Pending), closed: make(chan struct{}), known: map[string]*Pending{},
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /2018-06-01/runtime/invocation/next", a.next)
+	mux.HandleFunc("POST /2018-06-01/runtime/invocation/{id}/{path}", a.answer)
+	mux.HandleFunc("POST /2018-06-01/runtime/init/error", a.initError)
+	mux.HandleFunc("POST /2020-01-01/extension/register", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Lambda-Extension-Identifier", "11111111-2222-3333-4444-555555555555")
+	})
+	var once sync.Once
+	mux.HandleFunc("GET /2020-01-01/extension/event/next", func(_ http.ResponseWriter, r *http.Request) {
+		once.Do(func() { close(a.Registered) })
+		a.wait(r)
+	})
+	s := httptest.NewServer(mux)
+	a.Address = strings.TrimPrefix(s.URL, "http://")
+	return a, func() {
+		close(a.closed)
+		s.Close()
+	}
+}
+
+// wait waits until the program goes, or the fake ends.
+func (a *API) wait(r *http.Request) {
+	select {
+	case <-r.Context().Done():
+	case <-a.closed:
+	}
+}
+
+// Send hands an invocation to the program as soon as it asks for one.
+func (a *API) Send(inv Invocation) *Pending {
+	a.mu.Lock()
+	a.number++
+	p := &Pending{
+		ID:    fmt.Sprintf("00000000-0000-4000-8000-%012d", a.number),
+		Taken: make(chan struct{}), Answered: make(chan Answer, 1), Complete: make(chan struct{}),
+		Invocation: inv,
+	}
+	a.mu.Unlock()
+	go func() {
+		select {
+		case a.todo <- p:
+		case <-a.closed:
+		}
+	}()
+	return p
+}
+
+// next hands out an invocation.
+func (a *API) next(w http.ResponseWriter, r *http.Request) {
+	a.mu.Lock()
+	if !a.asked {
+		a.asked = true
+		close(a.Ready)
+	}
+	if len(a.done) > 0 {
+		close(a.done[0].Complete)
+		a.done = a.done[1:]
+	}
+	a.mu.Unlock()
+	var p *Pending
+	select {
+	case p = <-a.todo:
+	case <-r.Context().Done():
+		return
+	case <-a.closed:
+		return
+	}
+	a.mu.Lock()
+	a.known[p.ID] = p
+	a.mu.Unlock()
+	for name, value := range p.headers() {
+		if value != "" {
+			w.Header().Set(name, value)
+		}
+	}
+	close(p.Taken)
+	_, _ = io.WriteString(w, p.Payload) // a program that has gone is noticed by its test
+}
+
+func (p *Pending) headers() map[string]string {
+	timeout := p.Timeout
+	if timeout == 0 {
+		timeout = 3 * time.Second
+	}
+	arn := p.ARN
+	if arn == "" {
+		arn = FunctionARN
+	}
+	out := map[string]string{
+		"Content-Type":                        "application/json",
+		"Lambda-Runtime-Aws-Request-Id":       p.ID,
+		"Lambda-Runtime-Deadline-Ms":          strconv.FormatInt(time.Now().Add(timeout).UnixMilli(), 10),
+		"Lambda-Runtime-Invoked-Function-Arn": arn,
+		"Lambda-Runtime-Trace-Id":             "Root=1-5bef4de7-ad49b0e87f6ef6c87fc2e700;Parent=9a9197af755a6419;Sampled=1",
+		"Lambda-Runtime-Aws-Tenant-Id":        p.Tenant,
+	}
+	maps.Copy(out, p.Header)
+	return out
+}
+
+// answer takes the answer to an invocation.
+func (a *API) answer(w http.ResponseWriter, r *http.Request) {
+	got := read(r)
+	a.mu.Lock()
+	p := a.known[r.PathValue("id")]
+	switch {
+	case got.Path != "response" && got.Path != "error":
+		got.Status = http.StatusNotFound
+	case p == nil:
+		got.Status = http.StatusBadRequest
+	case p.answered:
+		got.Status = http.StatusForbidden
+	case len(got.Body) > AnswerBytesMax:
+		got.Status = http.StatusRequestEntityTooLarge
+	default:
+		a.done = append(a.done, p)
+	}
+	if p != nil && !p.answered {
+		p.answered = true
+		p.Answered <- got
+	}
+	a.mu.Unlock()
+	reply(w, got.Status)
+}
+
+func (a *API) initError(w http.ResponseWriter, r *http.Request) {
+	got := read(r)
+	got.Path = "init/error"
+	select {
+	case a.InitErrors <- got:
+	default: // a second one
+		got.Status = http.StatusForbidden
+	}
+	reply(w, got.Status)
+}
+
+func read(r *http.Request) Answer {
+	body, _ := io.ReadAll(r.Body) // what is cut off is compared as it is
+	return Answer{
+		Path: r.PathValue("path"), Body: string(body), Header: r.Header.Clone(), Trailer: r.Trailer.Clone(),
+		Status: http.StatusAccepted,
+	}
+}
+
+func reply(w http.ResponseWriter, status int) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]string{"status": http.StatusText(status)})
+}
