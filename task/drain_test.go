@@ -185,6 +185,7 @@ func TestARunThatDoesNotComeBackGetsItsResultWithout(t *testing.T) {
 		if took := time.Since(from); took != 10*time.Second {
 			t.Errorf("answered after %v, want 10s", took)
 		}
+		synctest.Wait()
 		if n := abandoned.Load(); n != 2 {
 			t.Errorf("got %d abandoned, want 2", n)
 		}

@@ -263,7 +263,7 @@ func (s *schedule) invocation(id string, planned time.Time, left time.Duration) 
 		work = &runtime.Invocation{Tenant: s.Tenant, Script: s.Script}
 	}
 	inv := &invocation{
-		id: id, tenant: s.Tenant, script: s.Script, schedule: s.Name, work: work, detached: true,
+		id: id, tenant: s.Tenant, script: s.Script, schedule: s.Name, work: work,
 		timeout: max(min(s.timeout, left), time.Millisecond),
 	}
 	h.prepare(inv)

@@ -192,7 +192,6 @@ func (h *Host) read(w http.ResponseWriter, r *http.Request, c caller, script str
 		timeout: min(limit, work.Limits.WithDefaults().Timeout), trace: traceID(r.Header),
 		ctx: h.config.Context(context.Background(), r.Header),
 	}
-	_, inv.detached = prefers(r.Header, "respond-async")
 	if keys := r.Header.Values("Idempotency-Key"); len(keys) > 0 {
 		if len(keys) > 1 || keys[0] == "" || len(keys[0]) > replayKeyMax {
 			return nil, runtime.Errorf(requestInvalid, "Idempotency-Key: want one of 1 to %d bytes", replayKeyMax)

@@ -35,7 +35,7 @@ type invocation struct {
 	key      *replayKey // under which the request can be repeated; nil if it can't
 	digest   [32]byte   // of its event
 	size     int64      // of its event, in bytes
-	detached bool       // goes on when its caller goes, who can come back
+	detached bool       // goes on when its caller hangs up, who can come back
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc

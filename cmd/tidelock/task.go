@@ -68,8 +68,18 @@ func serve(cmd *cobra.Command) error {
 		return err
 	}
 	defer done()
+	api, err := net.Listen("tcp", c.Task.Listen)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	internal, err := net.Listen("tcp", c.Task.InternalListen)
+	if err != nil {
+		return err
+	}
+	defer internal.Close()
 	program, err := newProgram(c, log, wire.Config{
-		HostKind: "task", Watch: watch, Listeners: []string{c.Task.Listen, c.Task.InternalListen},
+		HostKind: "task", Watch: watch, Listeners: []string{api.Addr().String(), internal.Addr().String()},
 	})
 	if err != nil {
 		return err
@@ -77,15 +87,6 @@ func serve(cmd *cobra.Command) error {
 	defer program.Close()
 	host, err := newTask(c, program, tenants, log, metrics)
 	if err != nil {
-		return err
-	}
-	api, err := net.Listen("tcp", c.Task.Listen)
-	if err != nil {
-		return err
-	}
-	internal, err := net.Listen("tcp", c.Task.InternalListen)
-	if err != nil {
-		api.Close()
 		return err
 	}
 	log.Info("serving", zap.String("listen", api.Addr().String()), zap.String("internalListen", internal.Addr().String()),
