@@ -39,7 +39,7 @@ func rootCommand() *cobra.Command {
 	}
 	root.PersistentFlags().Bool("json", false, "print machine-readable JSON, one object a line")
 	root.PersistentFlags().String("config", "", "configuration file (default "+config.DefaultFile+" if it is there, environment "+config.EnvFile+")")
-	root.AddCommand(runCommand(), checkCommand(), locksCommand(), tableCommand(), configCommand(), healthcheckCommand(), taskCommand(), versionCommand())
+	root.AddCommand(runCommand(), checkCommand(), replCommand(), locksCommand(), tableCommand(), configCommand(), healthcheckCommand(), taskCommand(), versionCommand())
 	return root
 }
 

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/tidelock-lua/tidelock/native/lock"
 )
 
 const (
@@ -31,6 +33,7 @@ type history struct {
 	overlaps []string                              // requests that no lock covered
 	late     int                                   // requests that arrived when the lease was over, and the row was not
 	lag      time.Duration                         // the most that one of them was late by
+	beyond   []string                              // requests that arrived when lease and guard were over
 }
 
 func historyOf(record []arrival, lease time.Duration) *history {
@@ -68,6 +71,9 @@ func (h *history) last(a arrival) (own *holding, lost bool) {
 // touch judges a request for a guarded entry.
 func (h *history) touch(a arrival) {
 	own, lost := h.last(a)
+	if own != nil && a.at.Sub(own.put) > h.lease+lock.DefaultGuard {
+		h.beyond = append(h.beyond, fmt.Sprintf("%s of %s by process %d at %v under %+v", a.op, a.key, a.process, a.at, own))
+	}
 	switch {
 	case own == nil || lost || !own.freed.IsZero() || a.at.After(own.until):
 		h.overlaps = append(h.overlaps, fmt.Sprintf("%s of %s by process %d at %v under %+v (another's since: %v)",

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"strings"
+	"unicode/utf8"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -55,16 +56,18 @@ func Level(name string) zapcore.Level { return levels[cmp.Or(name, "debug")] }
 func (s scriptLog) Log(level, message string, fields native.Map) {
 	var out []zap.Field
 	text := strings.ToValidUTF8(message, "\uFFFD")
-	short := cut(text, recordBytesMax)
+	short, left := cut(text, recordBytesMax)
 	truncated := len(short) < len(text)
 	if len(fields) > 0 {
 		encoded, err := json.Encode(fields, "fields", math.MaxInt)
 		switch {
 		case err != nil:
-			out = append(out, zap.String("fieldsError", cut(err.Error(), 1000)))
-		case len(short)+len(encoded) > recordBytesMax:
+			problem, _ := cut(err.Error(), 1000)
+			out = append(out, zap.String("fieldsError", problem))
+		case len(encoded) > left:
 			truncated = true
-			out = append(out, zap.String("fieldsText", cut(string(encoded), recordBytesMax-len(short))))
+			part, _ := cut(string(encoded), left)
+			out = append(out, zap.String("fieldsText", part))
 		default:
 			out = append(out, zap.Reflect("fields", stdjson.RawMessage(encoded)))
 		}
@@ -75,10 +78,20 @@ func (s scriptLog) Log(level, message string, fields native.Map) {
 	s.log.Log(levels[level], short, out...)
 }
 
-// cut shortens valid UTF-8 to at most n bytes.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
+// cut shortens valid UTF-8 so that it takes at most max bytes as JSON, and
+// returns how many of them are left.
+func cut(s string, max int) (short string, left int) {
+	for i, r := range s {
+		size := utf8.RuneLen(r)
+		switch {
+		case r == '"', r == '\\', r == '\n', r == '\r', r == '\t':
+			size = 2
+		case r < ' ':
+			size = len(`\u0000`)
+		}
+		if max -= size; max < 0 {
+			return s[:i], 0
+		}
 	}
-	return strings.ToValidUTF8(s[:max(n, 0)], "")
+	return s, max
 }

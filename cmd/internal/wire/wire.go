@@ -45,6 +45,8 @@ type Config struct {
 	// Listeners are the addresses that the program listens on: no script reaches
 	// them.
 	Listeners []string
+	// Modules are native modules that only this program has.
+	Modules []native.Module
 	// Watch is told what happens, besides the log.
 	Watch Watch
 }
@@ -110,7 +112,7 @@ func New(c Config) (*Program, error) {
 			HostName: hostName,
 			Guard:    newGuard(),
 			Observer: c.Watch.Runs,
-			Modules: []native.Module{
+			Modules: append([]native.Module{
 				core.New(),
 				db.Module(db.New(store, hands, tableTime.Observe)),
 				deadline.New(),
@@ -120,7 +122,7 @@ func New(c Config) (*Program, error) {
 				log.New(),
 				sql.Module(databases),
 				stream.Module(stream.Options{Of: func(tenant.ID) stream.Streams { return c.Streams }}),
-			},
+			}, c.Modules...),
 		}),
 	}, nil
 }

@@ -57,8 +57,12 @@ func connection(s config.SQL) sql.Connection {
 }
 
 // notThePlatform refuses the addresses at which platforms serve metadata and
-// credentials. Databases at private addresses are what operators name.
-func notThePlatform(_, address string, _ syscall.RawConn) error {
+// credentials. Databases at private addresses and sockets are what operators
+// name.
+func notThePlatform(network, address string, _ syscall.RawConn) error {
+	if network == "unix" {
+		return nil
+	}
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return err

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/peterh/liner"
+	"github.com/spf13/cobra"
+
+	"github.com/tidelock-lua/tidelock/cmd/internal/repl"
+	"github.com/tidelock-lua/tidelock/cmd/internal/wire"
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/runtime/check"
+	"github.com/tidelock-lua/tidelock/tenant"
+)
+
+func replCommand() *cobra.Command {
+	var name string
+	cmd := &cobra.Command{
+		Use:   "repl",
+		Short: "Evaluate what is typed, line after line",
+		Long: `Evaluate what is typed, line after line, with all that scripts have. What isn't
+finished goes on in the next line; variables that aren't local last until the
+end. Each evaluation ends after 30 s. Ctrl-D ends.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return evaluate(cmd, name) },
+	}
+	cmd.Flags().StringVar(&name, "tenant", "dev", "tenant for whom it is evaluated")
+	cmd.Flags().StringSlice("allow-net", nil, "HOST that native.http may reach (see docs/http.md)")
+	addDBFlags(cmd.Flags())
+	return cmd
+}
+
+// sessionMax is how long a session lasts at most.
+const sessionMax = 24 * time.Hour
+
+func evaluate(cmd *cobra.Command, name string) error {
+	id, err := tenant.Parse(name)
+	if err != nil {
+		return err
+	}
+	c, err := loadConfig(cmd)
+	if err != nil {
+		return err
+	}
+	var t repl.Terminal = &piped{lines: bufio.NewScanner(cmd.InOrStdin()), out: cmd.OutOrStdout()}
+	if in, ok := cmd.InOrStdin().(*os.File); ok && isTerminal(in) {
+		names, err := scriptNames(cmd)
+		if err != nil {
+			return err
+		}
+		edited := newEdited(cmd.OutOrStdout(), names)
+		defer edited.close()
+		t = edited
+	}
+	log := newLog(c)
+	program, err := newProgram(c, log, wire.Config{Modules: []native.Module{repl.Module(t)}})
+	if err != nil {
+		return err
+	}
+	defer program.Close()
+	ctx, stop := interruptible(cmd.Context())
+	defer stop()
+	inv := &runtime.Invocation{
+		ID: runtime.NewID(time.Now()), Tenant: id, Script: "repl", Source: repl.Source(), Limits: c.TenantLimits(id),
+	}
+	inv.Limits.Timeout, inv.Limits.Instructions = sessionMax, 0
+	inv.Log = wire.ScriptLog(log, inv)
+	if result := program.Engine.Run(ctx, *inv); result.Error != nil {
+		return report(cmd, result.Error, nil)
+	}
+	return nil
+}
+
+// piped reads lines that nobody types.
+type piped struct {
+	lines *bufio.Scanner
+	out   io.Writer
+}
+
+func (p *piped) Line(string) (string, bool) {
+	more := p.lines.Scan()
+	return p.lines.Text(), more
+}
+
+func (p *piped) Say(text string) { fmt.Fprintln(p.out, printable(text)) }
+
+// edited asks on a terminal, with a history and completion.
+type edited struct {
+	*liner.State
+	out     io.Writer
+	history string // file; "" for none
+}
+
+func newEdited(out io.Writer, names check.Names) *edited {
+	e := &edited{State: liner.NewLiner(), out: out}
+	e.SetMultiLineMode(true)
+	e.SetWordCompleter(func(line string, at int) (string, []string, string) { return complete(names, line, at) })
+	if dir, err := os.UserCacheDir(); err == nil {
+		e.history = filepath.Join(dir, "tidelock", "history")
+		if f, err := os.Open(e.history); err == nil {
+			_, _ = e.ReadHistory(f) // a history is a convenience
+			f.Close()
+		}
+	}
+	return e
+}
+
+func (e *edited) Line(prompt string) (string, bool) {
+	line, err := e.Prompt(prompt)
+	if err == nil && strings.TrimSpace(line) != "" {
+		e.AppendHistory(line)
+	}
+	return line, err == nil
+}
+
+func (e *edited) Say(text string) { fmt.Fprintln(e.out, printable(text)) }
+
+func (e *edited) close() {
+	_ = e.Close()
+	if e.history == "" || os.MkdirAll(filepath.Dir(e.history), 0o700) != nil {
+		return
+	}
+	if f, err := os.OpenFile(e.history, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600); err == nil {
+		_, _ = e.WriteHistory(f)
+		f.Close()
+	}
+}
+
+// complete completes the path of names that ends at a place of a line.
+func complete(names check.Names, line string, at int) (head string, words []string, tail string) {
+	from := at
+	for from > 0 && (line[from-1] == '.' || line[from-1] == '_' || isWord(line[from-1])) {
+		from--
+	}
+	path := strings.Split(line[from:at], ".")
+	for _, name := range path[:len(path)-1] {
+		names = names[name]
+	}
+	before := strings.TrimSuffix(line[from:at], path[len(path)-1])
+	for name := range names {
+		if strings.HasPrefix(name, path[len(path)-1]) {
+			words = append(words, before+name)
+		}
+	}
+	slices.Sort(words)
+	return line[:from], words, line[at:]
+}
+
+func isWord(b byte) bool { return '0' <= b && b <= '9' || 'a' <= b|0x20 && b|0x20 <= 'z' }
