@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"io/fs"
+	"math"
+	"strings"
+	"testing/fstest"
+	"time"
+
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/core"
+	"github.com/tidelock-lua/tidelock/native/db"
+	"github.com/tidelock-lua/tidelock/native/db/memory"
+	"github.com/tidelock-lua/tidelock/native/deadline"
+	"github.com/tidelock-lua/tidelock/native/http"
+	"github.com/tidelock-lua/tidelock/native/json"
+	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/native/log"
+	"github.com/tidelock-lua/tidelock/native/sql"
+	"github.com/tidelock-lua/tidelock/native/stream"
+	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/tenant"
+)
+
+// house is a process with all native modules, over a table in memory and over
+// servers and streams that stall. Its scripts have native.probe besides.
+type house struct {
+	*probe
+	hands  *vm.Hands
+	engine *runtime.Engine
+	site   *site
+	sql    *sql.DB
+}
+
+// newHouse makes a house. yield is that of its runs; nil is production's.
+func newHouse(yield func()) (*house, error) {
+	hands := vm.NewHands(vm.SystemClock())
+	h := &house{probe: newProbe(hands, yield), hands: hands}
+	store := &stalling{memory.New(hands), h.probe}
+	held := lock.Row{Key: lock.Key{Tenant: observed, Name: "held"}, Owner: "another", Until: math.MaxInt64}
+	if a := store.Store.PutLock(context.Background(), held, 0); a.Err != nil {
+		return nil, a.Err
+	}
+	locks, err := lock.New(hands, store, lock.MachineClock{}, lock.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if h.site, err = newSite(h.probe); err != nil {
+		return nil, err
+	}
+	h.sql = h.databases(hands)
+	modules := []native.Module{
+		core.New(), deadline.New(), json.New(), log.New(),
+		lock.NewModule(locks, lock.ModuleOptions{}),
+		db.Module(db.New(store, hands, nil)),
+		http.Module(h.site.client), stream.Module(stream.Options{Of: h.streams}), sql.Module(h.sql),
+	}
+	for i := range modules {
+		modules[i] = h.watch(modules[i])
+	}
+	h.engine = runtime.New(runtime.Config{
+		Hands: hands, Modules: append(modules, h.probe.module()), HostKind: "test", HostName: "interrupts",
+		Guard: vm.NewGuard(0), Yield: yield,
+	})
+	return h, nil
+}
+
+// close closes what the house has open. Nothing may run any more.
+func (h *house) close() {
+	h.site.close()
+	_ = h.sql.Close() // whose servers are its own
+}
+
+// observed is the tenant whose calls are measured.
+const observed tenant.ID = "observed"
+
+// run runs a script of a tenant until it ends or ctx does.
+func (h *house) run(ctx context.Context, id tenant.ID, source string) *runtime.Result {
+	return h.engine.Run(ctx, runtime.Invocation{
+		Tenant: id, Script: "interrupts.lua", Source: source, Log: discard{},
+		Scripts: []fs.FS{fstest.MapFS{"spins.lua": {Data: []byte("while true do end")}}},
+		Limits: tenant.Limits{
+			Timeout: time.Hour, MemoryBytes: 1 << 30, DataOps: math.MaxInt32, LogBytes: math.MaxInt64 / 2,
+		},
+	})
+}
+
+type discard struct{}
+
+func (discard) Log(string, string, native.Map) {}
+
+// stalling is a table that doesn't answer about the partition or the lock
+// "silent", and tells the probe of each request that goes out.
+type stalling struct {
+	*memory.Store
+	probe *probe
+}
+
+var (
+	_ db.Store   = (*stalling)(nil)
+	_ lock.Table = (*stalling)(nil)
+)
+
+// stalls notes a request, and waits until it is given up if it is about
+// something silent.
+func (s *stalling) stalls(ctx context.Context, name string) bool {
+	s.probe.sent(ctx)
+	if name != "silent" && !strings.HasSuffix(name, "/silent") {
+		return false
+	}
+	<-ctx.Done()
+	return true
+}
+
+func gaveUp(ctx context.Context, outcome native.Outcome) native.Attempt {
+	return native.Attempt{Outcome: outcome, Err: ctx.Err()}
+}
+
+func (s *stalling) Get(ctx context.Context, key db.Key, stale bool) db.Answer {
+	if s.stalls(ctx, key.Partition) {
+		return db.Answer{Attempt: gaveUp(ctx, native.NotApplied)}
+	}
+	return s.Store.Get(ctx, key, stale)
+}
+
+func (s *stalling) GetMany(ctx context.Context, keys []db.Key, stale bool) db.Found {
+	if s.stalls(ctx, keys[0].Partition) {
+		return db.Found{Attempt: gaveUp(ctx, native.NotApplied)}
+	}
+	return s.Store.GetMany(ctx, keys, stale)
+}
+
+func (s *stalling) Query(ctx context.Context, q db.Query) db.Listing {
+	if s.stalls(ctx, q.Partition) {
+		return db.Listing{Attempt: gaveUp(ctx, native.NotApplied)}
+	}
+	return s.Store.Query(ctx, q)
+}
+
+func (s *stalling) Write(ctx context.Context, w db.Write, now int64) db.Answer {
+	if s.stalls(ctx, w.Key.Partition) {
+		return db.Answer{Attempt: gaveUp(ctx, native.Unknown)}
+	}
+	return s.Store.Write(ctx, w, now)
+}
+
+func (s *stalling) Transact(ctx context.Context, token string, writes []db.Write, now int64) db.Verdict {
+	if s.stalls(ctx, writes[0].Key.Partition) {
+		return db.Verdict{Attempt: gaveUp(ctx, native.Unknown)}
+	}
+	return s.Store.Transact(ctx, token, writes, now)
+}
+
+func (s *stalling) PutLock(ctx context.Context, row lock.Row, now lock.Stamp) lock.Answer {
+	if s.stalls(ctx, row.Name) {
+		return lock.Answer{Attempt: gaveUp(ctx, native.Unknown)}
+	}
+	return s.Store.PutLock(ctx, row, now)
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// light is for fake time, in which a look at the clock takes a millisecond.
+var light = kind{rounds: 1, under: 20, lead: 1, kilo: 10, mega: 1000}
+
+// inFakeTime runs test with a house in a bubble of fake time: each look at the
+// clock lets 1 ms pass, and so does each piece of a stream.
+func inFakeTime(t *testing.T, test func(t *testing.T, h *house)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		h, err := newHouse(func() { time.Sleep(time.Millisecond) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer h.close()
+		test(t, h)
+	})
+}
+
+func TestEveryFunctionHasARow(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, h *house) {
+		r := h.run(t.Context(), observed, handles)
+		if r.Error != nil {
+			t.Fatal(r.Error)
+		}
+		if len(h.found) < 100 {
+			t.Fatalf("only %d functions were found", len(h.found))
+		}
+		named := map[string]bool{}
+		for _, r := range rows() {
+			named[r.name] = true
+		}
+		for _, name := range slices.Sorted(maps.Keys(h.found)) {
+			if !named[name] {
+				t.Errorf("%s has no row", name)
+			}
+		}
+		for _, r := range tables[1:] {
+			for _, r := range r {
+				if !h.found[r.name] {
+					t.Errorf("%s has a row, but no script can reach it", r.name)
+				}
+			}
+		}
+	})
+}
+
+func TestEveryCallIsInterruptedInEveryWay(t *testing.T) {
+	for _, r := range rows() {
+		t.Run(r.name+"/"+r.text(), func(t *testing.T) {
+			inFakeTime(t, func(t *testing.T, h *house) {
+				result := h.run(t.Context(), observed, r.source(light))
+				if result.Error != nil {
+					t.Fatalf("%v\n%s", result.Error, r.source(light))
+				}
+				var wrong []string
+				if err := json.Unmarshal(result.JSON, &wrong); err != nil {
+					t.Fatal(err)
+				}
+				for _, text := range wrong {
+					t.Error(text)
+				}
+				if n := h.late.Load(); n > 0 {
+					t.Errorf("%d calls or requests began after the end", n)
+				}
+				for _, incident := range result.Incidents {
+					t.Error(incident)
+				}
+				for _, w := range ways {
+					for _, lag := range h.lags[w.name] {
+						if lag -= time.Duration(r.patience * float64(time.Millisecond)); lag < 0 || lag > 5*time.Millisecond {
+							t.Errorf("%s: raised %v after the end", w.name, lag)
+						}
+					}
+					if len(h.lags[w.name]) != 1 {
+						t.Errorf("%s: measured %d times", w.name, len(h.lags[w.name]))
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestThePageIsComplete(t *testing.T) {
+	text, err := os.ReadFile("../../docs/interrupts.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, found := strings.Cut(string(text), "## The table\n\n")
+	if !found {
+		t.Fatal("no table")
+	}
+	lines := strings.Split(strings.TrimSpace(table), "\n")
+	want := []string{header()}
+	for _, r := range rows() {
+		want = append(want, r.prefix())
+	}
+	for i, got := range lines {
+		if i == 1 {
+			continue // the ruler
+		}
+		n := max(i-1, 0)
+		if n >= len(want) {
+			t.Errorf("the page has %s, which is no row", got)
+			continue
+		}
+		cells, ok := strings.CutPrefix(got, want[n])
+		if !ok {
+			t.Fatalf("row %d of the page begins %.80s, want %s: make interrupts", n, got, want[n])
+		}
+		if i > 0 && !measuredCells.MatchString(cells) {
+			t.Errorf("%s has not one figure for each of %d ways: %s", want[n], len(ways), cells)
+		}
+	}
+	if len(lines)-1 < len(want) {
+		t.Errorf("the page has %d rows, want %d: make interrupts", len(lines)-2, len(want)-1)
+	}
+}
+
+var measuredCells = regexp.MustCompile(fmt.Sprintf(`^( \d+\.\d\d \|){%d}$`, len(ways)))

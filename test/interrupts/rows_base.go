@@ -1,0 +1,48 @@
+package main
+
+// baseRows are Lua's global functions.
+var baseRows = []row{
+	{name: "assert", call: `assert(true, "x")`},
+	{name: "assert", call: `pcall(assert, false, "x")`},
+	{name: "collectgarbage", call: `collectgarbage()`},
+	{name: "collectgarbage", setup: `local t = {} for i = 1, 2e5 do t[i] = { i } end`, call: `collectgarbage("count")`, shown: `collectgarbage("count") of 200,000 tables`},
+	{name: "error", call: `pcall(error, "x")`},
+	{name: "getfenv", call: `getfenv(1)`},
+	{name: "getmetatable", call: `getmetatable(act)`},
+	{name: "ipairs", setup: `local t = {} for i = 1, 1e6 do t[i] = i end`, call: `for _ in ipairs(t) do end`, shown: "ipairs(t) over 1,000,000 elements", lead: 1},
+	{name: "load", call: `load(function() return " " end)`, lead: forever},
+	{name: "load", call: `load(math.random)`, lead: forever},
+	{name: "loadstring", call: `loadstring("return 1")()`},
+	{name: "loadstring", setup: `
+		local n, lines = 0, {}
+		for i = 1, 2 * K do lines[i] = "do local a, b = " .. i .. ", { x = 1 } a, b = b, a end" end
+		local source = table.concat(lines, "\n") assert(loadstring(source))`,
+		call: `n = n + 1 loadstring(source .. " -- " .. n)`, shown: "loadstring(source) of 2,000 lines, never the same"},
+	{name: "next", setup: `local t = { 1, 2, 3 }`, call: `next(t, 2)`},
+	{name: "next", setup: `local t = {} for i = 1, M / 2 do t["k" .. i] = 1 end for i = 1, M / 2 do t["k" .. i] = nil end`,
+		call: `next(t)`, shown: "next(t) of a table with 500,000 removed fields"},
+	{name: "pairs", setup: `local t = {} for i = 1, 3e5 do t["k" .. i] = i end`, call: `for _ in pairs(t) do end`, shown: "pairs(t) over 300,000 fields", lead: 1},
+	{name: "pcall", call: `pcall(none)`},
+	{name: "pcall", call: `pcall(spin)`, lead: forever},
+	{name: "print", call: `print("x", 1, nil)`},
+	{name: "print", call: `print(setmetatable({}, { __tostring = spin }))`, lead: forever},
+	{name: "rawequal", setup: `local a, b = ("a"):rep(32 * M), ("a"):rep(32 * M)`, call: `rawequal(a, b)`, shown: "rawequal of equal strings of 32 MB"},
+	{name: "rawget", setup: `local t = { x = 1 }`, call: `rawget(t, "x")`},
+	{name: "rawset", setup: `local t = { x = 1 }`, call: `rawset(t, "x", 2)`},
+	{name: "rawset", call: `rawset({}, 1e6, 1)`, lead: 1},
+	{name: "require", call: `pcall(require, "missing")`},
+	{name: "require", call: `pcall(require, "spins")`, lead: forever},
+	{name: "select", call: `select("#", 1, 2, 3)`},
+	{name: "select", setup: `local list = {} for i = 1, 8 * K do list[i] = i end`, call: `select(-1, unpack(list))`, shown: "select(-1, ...) of 8,000 values"},
+	{name: "setfenv", call: `setfenv(act, getfenv(1))`},
+	{name: "setmetatable", call: `setmetatable({}, {})`},
+	{name: "tonumber", call: `tonumber("10")`},
+	{name: "tonumber", setup: `local s = ("9"):rep(1e6)`, call: `tonumber(s)`, shown: "tonumber(s) of 1,000,000 digits"},
+	{name: "tostring", call: `tostring(1.5)`},
+	{name: "tostring", call: `tostring({})`},
+	{name: "tostring", call: `tostring(setmetatable({}, { __tostring = spin }))`, lead: forever},
+	{name: "type", call: `type(1)`},
+	{name: "unpack", setup: `local list = {} for i = 1, 8 * K do list[i] = i end`, call: `unpack(list)`, shown: "unpack of 8,000 values"},
+	{name: "xpcall", call: `xpcall(none, none)`},
+	{name: "xpcall", call: `xpcall(error, spin)`, lead: forever},
+}
