@@ -8,19 +8,23 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
-// breaks are what would be left of a promise without the line that keeps it,
-// and the test that has to notice.
-var breaks = []struct {
+// mutant is what would be left of a promise without the line that keeps it, and
+// the test that has to notice.
+type mutant struct {
 	promise  string
 	file     string // below the root of the repository
-	from, to string
+	from, to string // from is there once
 	pkg, run string
-}{
+}
+
+// promises are those of locks, tables and ends.
+var promises = []mutant{
 	{"a release needs the owner", "native/db/memory/locks.go",
 		"held.Owner != owner", "false",
 		"./native/db/memory", "."},
@@ -65,17 +69,20 @@ func TestBrokenPromisesAreNoticed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a test for each promise")
 	}
-	for _, b := range breaks {
-		t.Run(b.promise, func(t *testing.T) {
-			overlay := patch(t, b.file, b.from, b.to)
-			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	for _, m := range slices.Concat(promises, language, library, machine) {
+		t.Run(m.promise, func(t *testing.T) {
+			t.Parallel()
+			overlay := patch(t, m.file, m.from, m.to)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 			defer cancel()
-			args := append([]string{"test", "-vet=off", "-timeout", "60s", "-overlay", overlay, "-run", b.run}, strings.Fields(b.pkg)...)
-			cmd := exec.CommandContext(ctx, "go", args...)
+			cmd := exec.CommandContext(ctx, "go", "test", "-vet=off", "-ldflags=-s -w", "-timeout", "300s", "-overlay", overlay, "-run", m.run, m.pkg)
 			cmd.Dir = "../.."
 			out, err := cmd.CombinedOutput()
 			text := string(out)
-			if err == nil || !strings.Contains(text, "FAIL") || strings.Contains(text, "[build failed]") {
+			if strings.Contains(text, "test timed out") {
+				t.Errorf("the test that should notice hangs\n%.2000s", text)
+			}
+			if err == nil || !strings.Contains(text, "FAIL") || strings.Contains(text, "[build failed]") || strings.Contains(text, "[setup failed]") {
 				t.Errorf("nobody noticed: %v\n%s", err, text)
 			}
 		})
