@@ -3,24 +3,21 @@ package main
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native/vm"
-	tidelock "github.com/tidelock-lua/tidelock/runtime"
+	engines "github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
 // fairness measures what a quiet tenant notices of a busy one: how long its
 // short script takes, and how late a run of it is stopped.
-func fairness() {
+func fairness(b *bench) error {
 	const busy = 32
-	fmt.Printf("fairness: a quiet tenant beside %d scripts of another that never end, GOMAXPROCS %d (goal: stop lag p99 under 10ms)\n",
-		busy, runtime.GOMAXPROCS(0))
-	engine := newEngine(nil, nil)
-	observe("alone", engine)
+	engine := newEngine(nil, nil, nil)
+	rows := [][]string{observe("alone", engine)}
 	ctx, stop := context.WithCancel(context.Background())
 	var runs sync.WaitGroup
 	for range busy {
@@ -28,33 +25,36 @@ func fairness() {
 			engine.Run(ctx, script("busy", `local t = {} while true do t = {t[1], 1} end`, time.Hour))
 		})
 	}
-	observe("beside the others", engine)
+	beside := observe(fmt.Sprintf("beside %d scripts that never end", busy), engine)
 	stop()
 	runs.Wait()
+	beside[4] += " (goal: under 10ms)"
+	b.table([]string{"a quiet tenant", "short script p50", "p99", "stop lag p50", "p99", "max"}, append(rows, beside))
+	return nil
 }
 
-func script(id tenant.ID, source string, timeout time.Duration) tidelock.Invocation {
-	return tidelock.Invocation{Tenant: id, Script: "fairness.lua", Source: source, Log: discard{}, Limits: tenant.Limits{Timeout: timeout}}
+func script(id tenant.ID, source string, timeout time.Duration) engines.Invocation {
+	return engines.Invocation{Tenant: id, Script: "fairness.lua", Source: source, Log: discard{}, Limits: tenant.Limits{Timeout: timeout}}
 }
 
-// observe prints what the runs of a quiet tenant take.
-func observe(name string, engine *tidelock.Engine) {
+// observe says what the runs of a quiet tenant take.
+func observe(name string, engine *engines.Engine) (row []string) {
 	const rounds, timeout = 200, 5 * time.Millisecond
-	short := script("quiet", `local s = 0 for i = 1, 50000 do s = s + i end return s`, time.Hour)
+	brief := script("quiet", `local s = 0 for i = 1, 50000 do s = s + i end return s`, time.Hour)
 	endless := script("quiet", `while true do end`, timeout)
 	var took, lag []time.Duration
 	hands := vm.NewHands(vm.SystemClock())
-	run := func(inv tidelock.Invocation) time.Duration {
+	run := func(inv engines.Invocation) time.Duration {
 		began := hands.Fast()
 		engine.Run(context.Background(), inv)
 		return hands.Fast() - began
 	}
 	for range rounds {
-		took = append(took, run(short))
+		took = append(took, run(brief))
 		lag = append(lag, run(endless)-timeout)
 	}
 	slices.Sort(took)
 	slices.Sort(lag)
-	fmt.Printf("  %-18s short script p50 %v, p99 %v; stop lag p50 %v, p99 %v, max %v\n", name,
-		took[rounds/2], took[rounds*99/100], lag[rounds/2], lag[rounds*99/100], lag[rounds-1])
+	return []string{name, short(percentile(took, 50)), short(percentile(took, 99)),
+		short(percentile(lag, 50)), short(percentile(lag, 99)), short(percentile(lag, 100))}
 }

@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"math"
+	"fmt"
 	"time"
 
 	lua "github.com/yuin/gopher-lua"
@@ -24,26 +24,55 @@ var programs = []struct{ name, source string }{
 		for r = 1, 10 do for k, v in pairs(t) do s = s + v end end`},
 }
 
+// hook measures them, and the means.
+func hook(b *bench) error {
+	var rows [][]string
+	var names []string
+	ratios := map[string][]float64{}
+	for _, c := range hookComparisons() {
+		results := b.measure(c)
+		rows = append(rows, c.rows(results)...)
+		names = names[:0]
+		for i, m := range results {
+			name := c.contenders[i].name
+			names = append(names, name)
+			ratios[name] = append(ratios[name], float64(m.least)/float64(results[0].least))
+		}
+	}
+	for _, name := range names[1:] {
+		mean := []string{"geometric mean", name, "", "", "", fmt.Sprintf("%.2fx", geometricMean(ratios[name])), ""}
+		if name == tidelock {
+			mean[6] = "at most 1.2x, and below the other"
+		}
+		rows = append(rows, mean)
+	}
+	b.table(comparisonHeader, rows)
+	return nil
+}
+
 // hookComparisons compare the interpreter alone, under a context with a
 // timeout, and in a run with hook, clocks and fairness.
 func hookComparisons() []comparison {
 	var out []comparison
 	for _, p := range programs {
 		out = append(out, comparison{
-			name: "hook/" + p.name, goal: "geometric mean at most x1.2, none over x1.5, mean below timeout's",
+			name: p.name, goal: "at most 1.5x",
 			contenders: []contender{
-				{"plain", plain(p.source, nil)},
+				{"gopher-lua", plain(p.source, nil)},
 				{"context.WithTimeout", plain(p.source, func(L *lua.LState) func() {
 					ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 					L.SetContext(ctx)
 					return cancel
 				})},
-				{"tidelock", inRun(p.source)},
+				{tidelock, inRun(p.source)},
 			},
 		})
 	}
 	return out
 }
+
+// tidelock is how we are called among contenders.
+const tidelock = "tidelock"
 
 // plain runs source on gopher-lua's own state.
 func plain(source string, prepare func(*lua.LState) func()) func() (func(int), func()) {
@@ -78,19 +107,4 @@ func repeat(L *lua.LState, source string) func(int) {
 			L.Call(0, 0)
 		}
 	}
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
-
-func geometricMean(ratios []float64) float64 {
-	sum := 0.0
-	for _, r := range ratios {
-		sum += math.Log(r)
-	}
-	return math.Exp(sum / float64(len(ratios)))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native/db/sqlite"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/native/vm"
-	tidelock "github.com/tidelock-lua/tidelock/runtime"
+	engines "github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
@@ -23,13 +23,13 @@ import (
 func lockComparisons() []comparison {
 	empty := `local f = function() end`
 	return []comparison{
-		{name: "lock/local", goal: "at most x10 of gopher-lua's pcall of an empty function", contenders: []contender{
+		{name: "local", goal: "at most 10x", contenders: []contender{
 			{"gopher-lua pcall", luaLoop(empty, `pcall(f)`)},
-			{"with", ourLoop(nil, nil, empty+` local o = {scope = "local"}`, `native.lock.with("l", o, f)`)},
+			{"native.lock.with", ourLoop(nil, nil, empty+` local o = {scope = "local"}`, `native.lock.with("l", o, f)`)},
 		}},
-		{name: "lock/db embedded", goal: "at most x1.3 of the engine's bare put and delete", contenders: []contender{
-			{"put and delete", bareLock},
-			{"with", func() (func(int), func()) {
+		{name: "db, embedded", goal: "at most 1.3x", contenders: []contender{
+			{"the engine's put and delete", bareLock},
+			{"native.lock.with", func() (func(int), func()) {
 				hands, store, stop := openSQLite()
 				op, _ := ourLoop(hands, store, empty, `native.lock.with("l", f)`)()
 				return op, stop
@@ -66,10 +66,10 @@ func bareLock() (func(int), func()) {
 
 // waiters lets 10,000 scripts wait for one local lock, and says what each
 // costs and how fast the lock goes from one to the next.
-func waiters() error {
+func waiters(b *bench) error {
 	const count = 10_000
-	engine := newEngine(nil, nil)
-	inv := tidelock.Invocation{Tenant: "bench", Script: "wait.lua", Log: discard{}, Limits: tenant.Limits{Timeout: time.Hour},
+	engine := newEngine(nil, nil, nil)
+	inv := engines.Invocation{Tenant: "bench", Script: "wait.lua", Log: discard{}, Limits: tenant.Limits{Timeout: time.Hour},
 		Source: `return function() return native.lock.turn("l", {scope = "local", lease_ms = 3600000}, native.time) end`}
 	release := make(chan struct{})
 	holding := make(chan struct{})
@@ -111,8 +111,11 @@ func waiters() error {
 		gaps = append(gaps, time.Duration((times[i]-times[i-1])*float64(time.Second)))
 	}
 	slices.Sort(gaps)
-	fmt.Printf("waiters: %d scripts waiting on one local lock (goal: under 40 KiB each)\n", count)
-	fmt.Printf("  memory of each %.1f KiB, hand-over p50 %v, p99 %v\n", float64(used)/count/1024, gaps[count/2], gaps[count*99/100])
+	b.table([]string{fmt.Sprintf("%d scripts wait for one local lock", count), "seen", "goal"}, [][]string{
+		{"memory of each", fmt.Sprintf("%.1f KiB", float64(used)/count/1024), "under 40 KiB"},
+		{"from one to the next, p50", short(percentile(gaps, 50)), ""},
+		{"from one to the next, p99", short(percentile(gaps, 99)), ""},
+	})
 	return nil
 }
 

@@ -1,4 +1,5 @@
-// Package dynamolocal starts DynamoDB Local, the vendor's emulator, for tests.
+// Package dynamolocal starts DynamoDB Local, the vendor's emulator, for tests
+// and benchmarks.
 //
 // Its licence allows to run it for tests, but not to pass it on. So it is not
 // part of this repository: the first test that needs it gets it with npm, as a
@@ -31,25 +32,36 @@ const starts = 3
 // ends with the test.
 func Start(tb testing.TB) (endpoint string) {
 	tb.Helper()
+	endpoint, end, err := Run()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(end)
+	return endpoint
+}
+
+// Run is [Start] for a program that is no test: the emulator ends when end is
+// called.
+func Run() (endpoint string, end func(), err error) {
 	java, err := exec.LookPath("java")
 	if err != nil {
-		tb.Fatalf("%v: DynamoDB Local needs Java 11 or later (Debian: apt-get install default-jre-headless)", err)
+		return "", nil, fmt.Errorf("%w: DynamoDB Local needs Java 11 or later (Debian: apt-get install default-jre-headless)", err)
 	}
 	home, err := emulator()
 	if err != nil {
-		tb.Fatal(err)
+		return "", nil, err
 	}
 	for n := 1; ; n++ {
 		p, endpoint, err := launch(java, home)
 		if err != nil {
-			tb.Fatal(err)
+			return "", nil, err
 		}
-		tb.Cleanup(p.end)
 		if err = p.answers(endpoint); err == nil {
-			return endpoint
+			return endpoint, p.end, nil
 		}
+		p.end()
 		if n == starts {
-			tb.Fatal(err)
+			return "", nil, err
 		}
 	}
 }

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	"github.com/tidelock-lua/tidelock/native/db/dynamo"
+	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/native/vm"
+	engines "github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/tenant"
+	"github.com/tidelock-lua/tidelock/test/dynamolocal"
+)
+
+// Where the table is, and who asks. The emulator believes anything.
+const (
+	tableName = "bench"
+	region    = "eu-west-1"
+	secret    = "test"
+)
+
+// emulator returns the endpoint of an emulator that has the table. It starts
+// with the first group that needs it and serves all of them.
+func (b *bench) emulator() (endpoint string, err error) {
+	if b.endpoint != "" {
+		return b.endpoint, nil
+	}
+	endpoint, end, err := dynamolocal.Run()
+	if err != nil {
+		return "", err
+	}
+	b.endpoint, b.end = endpoint, end
+	store, err := openDynamo(b, vm.NewHands(vm.SystemClock()), endpoint)
+	if err != nil {
+		return "", err
+	}
+	defer store.Close()
+	_, err = store.CreateTable(b)
+	return endpoint, err
+}
+
+func (b *bench) close() {
+	if b.end != nil {
+		b.end()
+	}
+}
+
+func openDynamo(ctx context.Context, hands *vm.Hands, endpoint string) (*dynamo.Store, error) {
+	return dynamo.Open(ctx, hands, dynamo.Options{
+		Table: tableName, Region: region, Endpoint: endpoint,
+		Credentials: credentials.NewStaticCredentialsProvider(secret, secret, ""),
+	})
+}
+
+// process is what a process of ours has: locks over a table, whose requests are
+// counted.
+type process struct {
+	engine *engines.Engine
+	table  *countedTable
+	store  *dynamo.Store
+}
+
+func newProcess(ctx context.Context, endpoint string) (*process, error) {
+	hands := vm.NewHands(vm.SystemClock())
+	store, err := openDynamo(ctx, hands, endpoint)
+	if err != nil {
+		return nil, err
+	}
+	table := &countedTable{Table: store}
+	return &process{newEngine(hands, table, lock.NewTableClock(0, nil)), table, store}, nil
+}
+
+// run runs a script, with limits that it doesn't meet.
+func (p *process) run(ctx context.Context, source string, event any) (json []byte, err error) {
+	r := p.engine.Run(ctx, engines.Invocation{
+		Tenant: "bench", Script: "bench.lua", Source: source, Event: event, Log: discard{},
+		Limits: tenant.Limits{Timeout: 1 << 40, DataOps: 1 << 40},
+	})
+	if r.Error != nil {
+		return nil, r.Error
+	}
+	return r.JSON, nil
+}

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"os"
+	"runtime/pprof"
+	"slices"
+	"time"
+)
+
+// record writes the profile that builds are optimised with: our side of the
+// hook's programs, whole runs, calls and local locks.
+func record(path string, turn time.Duration) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return err
+	}
+	for _, c := range slices.Concat(hookComparisons(), runComparisons(), callComparisons(), lockComparisons()[:1]) {
+		ours := c.contenders[len(c.contenders)-1]
+		op, stop := ours.start()
+		n := calibrate(op, turn)
+		for range 50 {
+			op(n)
+		}
+		stop()
+	}
+	pprof.StopCPUProfile()
+	return f.Close()
+}

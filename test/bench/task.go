@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"testing/fstest"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/tidelock-lua/tidelock/native/vm"
+	engines "github.com/tidelock-lua/tidelock/runtime"
+	hosts "github.com/tidelock-lua/tidelock/task"
+)
+
+const (
+	taskClients = 64
+	taskRounds  = 30
+	taskTurn    = 200 * time.Millisecond // of one contender before the next one's
+)
+
+// hostScripts are what hosts run.
+var hostScripts = engines.Directory{"bench": {ID: "bench", Scripts: []fs.FS{fstest.MapFS{
+	"echo.lua": {Data: []byte(`return function(e) return e end`)},
+	"lock.lua": {Data: []byte(`return function(e)
+		return native.lock.with(e.lock, {scope = "local"}, function() return 1 end)
+	end`)},
+}}}}
+
+// service is something that answers requests of HTTP.
+type service struct {
+	name, goal, url string
+
+	rates []float64       // requests per second, of each turn
+	took  []time.Duration // of each request
+	used  usage           // of all of them, clients included
+}
+
+// taskHost measures invocations over HTTP beside a server of Go's that returns
+// what it gets. Clients and servers share this process and its processors.
+func taskHost(b *bench) error {
+	ours, end, err := startHost(b)
+	if err != nil {
+		return err
+	}
+	defer end()
+	echo, endEcho, err := startEcho()
+	if err != nil {
+		return err
+	}
+	defer endEcho()
+	const goal = "at least 0.4x"
+	all := []*service{
+		{name: "net/http, the body back", url: echo},
+		{name: "the event back", goal: goal, url: ours + "echo/invocations"},
+		{name: "a local lock of its own", goal: goal, url: ours + "lock/invocations"},
+	}
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: taskClients}}
+	defer client.CloseIdleConnections()
+	for range taskRounds {
+		for _, s := range all {
+			if err := s.serve(b, client); err != nil {
+				return fmt.Errorf("%s: %w", s.name, err)
+			}
+		}
+	}
+	var rows [][]string
+	for _, s := range all {
+		slices.Sort(s.rates)
+		slices.Sort(s.took)
+		most, median := s.rates[len(s.rates)-1], s.rates[len(s.rates)/2]
+		rows = append(rows, []string{s.name, strconv.Itoa(int(most)), strconv.Itoa(int(median)),
+			fmt.Sprintf("%.2fx", most/all[0].rates[taskRounds-1]), short(s.used.each()), times(all[0].used.each(), s.used.each()), s.goal,
+			short(percentile(s.took, 50)), short(percentile(s.took, 99))})
+	}
+	b.table([]string{fmt.Sprintf("%d clients", taskClients), "most per second", "median", "ratio", "CPU of each", "ratio", "goal",
+		"p50", "p99"}, rows)
+	return nil
+}
+
+// startHost serves a host as `tidelock task serve` does: with a token, and a
+// record for each run. path is that of its scripts.
+func startHost(ctx context.Context) (path string, end func(), err error) {
+	hands := vm.NewHands(vm.SystemClock())
+	sum := sha256.Sum256([]byte(secret))
+	host, err := hosts.New(hosts.Config{
+		Engine: newEngine(hands, nil, nil), Hands: hands, Tenants: hostScripts, Log: jsonLog(io.Discard),
+		Tokens: []hosts.Token{{SHA256: hex.EncodeToString(sum[:]), Tenant: "bench"}},
+	})
+	if err != nil {
+		return "", nil, err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	var served sync.WaitGroup
+	served.Go(func() { _ = host.Serve(ctx, l, nil) }) // what fails is seen by the clients
+	return "http://" + l.Addr().String() + "/v1/tenants/bench/scripts/", func() {
+		stop()
+		served.Wait()
+	}, nil
+}
+
+func startEcho() (url string, end func(), err error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(w, r.Body) // what fails is seen by the clients
+	})}
+	go server.Serve(l)
+	return "http://" + l.Addr().String() + "/", func() { server.Close() }, nil
+}
+
+// serve lets all clients ask again and again for one turn.
+func (s *service) serve(ctx context.Context, client *http.Client) error {
+	took, failed := make([][]time.Duration, taskClients), make([]error, taskClients)
+	var all sync.WaitGroup
+	before := processors()
+	began := time.Now()
+	for i := range taskClients {
+		body := fmt.Appendf(nil, `{"lock":"lock %d"}`, i)
+		all.Go(func() {
+			for time.Since(began) < taskTurn && failed[i] == nil {
+				from := time.Now()
+				failed[i] = ask(ctx, client, s.url, body)
+				took[i] = append(took[i], time.Since(from))
+			}
+		})
+	}
+	all.Wait()
+	each := slices.Concat(took...)
+	s.rates = append(s.rates, float64(len(each))/time.Since(began).Seconds())
+	s.took = append(s.took, each...)
+	s.used.time += processors() - before
+	s.used.times += len(each)
+	return errors.Join(failed...)
+}
+
+// ask makes one request, which has to succeed.
+func ask(ctx context.Context, client *http.Client, url string, body []byte) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Authorization", "Bearer "+secret)
+	answer, err := client.Do(r)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", answer.Status, text)
+	}
+	return err
+}
+
+// jsonLog is a log of JSON, as hosts have it.
+func jsonLog(w io.Writer) *zap.Logger {
+	return zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.Lock(zapcore.AddSync(w)), zap.InfoLevel))
+}
