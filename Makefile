@@ -15,8 +15,13 @@ test: prerequisites ## Check everything: vet, staticcheck, all tests under the r
 	go test -race -timeout 20m ./...
 
 .PHONY: test-long
-test-long: prerequisites ## The same comparisons and fuzz targets, for much longer
-	go test -timeout 60m ./runtime/compile -run TestRandomProgramsAgreeWithLua -programs 100000
+test-long: prerequisites ## Compare 100,000 programs (PROGRAMS) with lua5.1, fuzz each target for 5m (FUZZTIME)
+	go test -count=1 -v -timeout 4h ./runtime/compile -run 'TestRandomProgramsAgreeWithLua$$' -programs $(or $(PROGRAMS),100000)
+	grep -rlE --include='*_test.go' '^func Fuzz' . | sort | while read -r file; do \
+		for target in $$(sed -nE 's/^func (Fuzz[A-Za-z0-9_]+).*/\1/p' "$$file"); do \
+			go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(or $(FUZZTIME),5m) "$$(dirname "$$file")" || exit 1; \
+		done; \
+	done
 
 .PHONY: prerequisites
 prerequisites: ## Install what the tests need besides Go (root on Debian), or say what to install
@@ -26,13 +31,33 @@ prerequisites: ## Install what the tests need besides Go (root on Debian), or sa
 sim: ## Repeat one simulated world of the locks: make sim SEED=42
 	go test -count=1 -v ./test/sim -run 'TestSeeds$$' -seed $(SEED)
 
+.PHONY: sim-long
+sim-long: ## Simulate a million worlds of the locks, or SEEDS of them
+	go test -count=1 -v -timeout 24h ./test/sim -run 'TestSeeds$$' -seeds $(or $(SEEDS),1000000) -progress 10000
+
 .PHONY: build
 build: ## Build bin/tidelock with the profile
 	go build -pgo=$(PROFILE) -trimpath -o $(BIN)/tidelock ./cmd/tidelock
 
+.PHONY: bootstrap
+bootstrap: ## Build bin/bootstrap-*.zip for AWS Lambda (FUNCTION=folder: with its files)
+	for arch in arm64 amd64; do \
+		GOOS=linux GOARCH=$$arch CGO_ENABLED=0 go build -tags lambda.norpc -pgo=$(PROFILE) -trimpath -ldflags "-s -w" \
+			-o $(BIN)/bootstrap-$$arch ./cmd/bootstrap && \
+		go run ./cmd/bootstrap/pack $(BIN)/bootstrap-$$arch.zip $(BIN)/bootstrap-$$arch $(FUNCTION) || exit 1; \
+	done
+
 .PHONY: bench
-bench: ## Run the benchmarks side by side and print ratios
+bench: prerequisites ## Run the benchmarks side by side and print ratios
 	go run -pgo=$(PROFILE) ./test/bench
+
+.PHONY: bench-page
+bench-page: prerequisites ## Run them and write the tables of docs/benchmarks.md again
+	go run -pgo=$(PROFILE) ./test/bench -page docs/benchmarks.md
+
+.PHONY: interrupts
+interrupts: ## Measure how late each call is interrupted, and write docs/interrupts.md
+	go run -pgo=$(PROFILE) ./test/interrupts -page docs/interrupts.md
 
 .PHONY: profile
 profile: ## Record the profile again
