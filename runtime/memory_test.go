@@ -104,9 +104,9 @@ func TestABombEndsByItselfAndHarmsNobody(t *testing.T) {
 }
 
 // residentMax is the limit of a run, what it may be over it for a while, and
-// what the process takes besides: itself, the run beside it and, because its
-// collector works early (GOGC=10), a tenth of garbage.
-const residentMax = 128<<20 + 64<<20 + 56<<20
+// what the process takes besides: itself, the run beside it and garbage. The
+// collector works early (GOGC=10), but a busy machine keeps it waiting.
+const residentMax = 128<<20 + 64<<20 + 128<<20
 
 // plainBinary is a binary of these tests without the race detector, which
 // takes several times the memory.
