@@ -28,7 +28,7 @@ end
 return function(event)
   -- The lease is enforced: after 30 s this function is stopped, so no second
   -- import ever runs beside a slow first one.
-  local ran, result = native.lock.with("import-names", { scope = "db", lease_ms = 30000 }, function()
+  local ran, result = native.lock.with("import-names", { scope = "db", lease_ms = 120000 }, function()
     return import_everything(event)
   end)
   if not ran then
