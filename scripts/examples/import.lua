@@ -26,7 +26,7 @@ local function import_everything(event)
 end
 
 return function(event)
-  -- The lease is enforced: after 30 s this function is stopped, so no second
+  -- The lease is enforced: after two minutes this function is stopped, so no second
   -- import ever runs beside a slow first one.
   local ran, result = native.lock.with("import-names", { scope = "db", lease_ms = 120000 }, function()
     return import_everything(event)
