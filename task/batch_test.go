@@ -60,19 +60,19 @@ func sleeper(ctx context.Context, inv runtime.Invocation) *runtime.Result {
 }
 
 func TestEachLineOfABatchHasOneAnswer(t *testing.T) {
-	const in = `{"id":"a","tenant":"acme","script":"work","event":{"x":[]}}
-{"id":7,"tenant":"acme","script":"work"}
+	const in = `{"id":"a","tenant":"acme","script":"job","event":{"x":[]}}
+{"id":7,"tenant":"acme","script":"job"}
 
 no JSON
-{"id":[1],"tenant":"nobody","script":"work"}
+{"id":[1],"tenant":"nobody","script":"job"}
 {"tenant":"acme","script":"none"}
-{"id":1,"tenant":"acme","script":"work"} {}
-{"id":1,"tenant":"acme","script":"work","evnt":{}}
-{"id":2,"tenant":"acme","script":"work","event":{"as":"Script.Timeout"}}
+{"id":1,"tenant":"acme","script":"job"} {}
+{"id":1,"tenant":"acme","script":"job","evnt":{}}
+{"id":2,"tenant":"acme","script":"job","event":{"as":"Script.Timeout"}}
 `
 	inBubble(t, func(t *testing.T) {
 		var out strings.Builder
-		sum, err := Batch{Engine: fakeEngine(echo), Tenants: tenantsNamed("acme"), Ordered: true}.Run(t.Context(), nil, strings.NewReader(in+"\xff\n"+strings.Repeat("x", lineMax+1)+"\n"+`{"id":"last","tenant":"acme","script":"work"}`), &out)
+		sum, err := Batch{Engine: fakeEngine(echo), Tenants: tenantsNamed("acme"), Ordered: true}.Run(t.Context(), nil, strings.NewReader(in+"\xff\n"+strings.Repeat("x", lineMax+1)+"\n"+`{"id":"last","tenant":"acme","script":"job"}`), &out)
 		if err != nil || sum.OK != 3 || sum.Failed != 8 {
 			t.Errorf("got %+v, %v, want 3 ok and 8 failed", sum, err)
 		}
@@ -100,7 +100,7 @@ no JSON
 func TestAnswersComeAsTheyFinishOrInOrder(t *testing.T) {
 	var in strings.Builder
 	for i, ms := range []int{300, 100, 200, 50} {
-		fmt.Fprintf(&in, `{"id":%d,"tenant":"acme","script":"work","event":{"ms":%d}}`+"\n", i, ms)
+		fmt.Fprintf(&in, `{"id":%d,"tenant":"acme","script":"job","event":{"ms":%d}}`+"\n", i, ms)
 	}
 	for ordered, want := range map[bool][]any{true: {0.0, 1.0, 2.0, 3.0}, false: {3.0, 1.0, 2.0, 0.0}} {
 		inBubble(t, func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestNoMoreScriptsRunAtOnceThanIsAllowed(t *testing.T) {
 			defer now.Add(-1)
 			return works(time.Second)(ctx, inv)
 		})
-		in := strings.Repeat(`{"tenant":"acme","script":"work"}`+"\n", 50)
+		in := strings.Repeat(`{"tenant":"acme","script":"job"}`+"\n", 50)
 		from := time.Now()
 		sum, err := Batch{Engine: engine, Tenants: tenantsNamed("acme"), Concurrency: 5}.Run(t.Context(), nil, strings.NewReader(in), io.Discard)
 		if err != nil || sum.OK != 50 || most.Load() != 5 || time.Since(from) != 10*time.Second {
@@ -141,7 +141,7 @@ func endless(ms int) io.ReadCloser {
 	r, w := io.Pipe()
 	go func() {
 		for i := 0; ; i++ {
-			if _, err := fmt.Fprintf(w, `{"id":%d,"tenant":"acme","script":"work","event":{"ms":%d}}`+"\n", i, ms); err != nil {
+			if _, err := fmt.Fprintf(w, `{"id":%d,"tenant":"acme","script":"job","event":{"ms":%d}}`+"\n", i, ms); err != nil {
 				return
 			}
 		}
@@ -218,7 +218,7 @@ func TestABatchEndsAlthoughARunDoesNotComeBack(t *testing.T) {
 		var out strings.Builder
 		from := time.Now()
 		_, err := Batch{Engine: stuck(release), Tenants: tenantsNamed("acme"), StopTimeout: 10 * time.Second}.Run(ctx, nil,
-			strings.NewReader(`{"tenant":"acme","script":"work"}`), &out)
+			strings.NewReader(`{"tenant":"acme","script":"job"}`), &out)
 		if lines := parseBatch(t, out.String()); err != nil || len(lines) != 1 || lines[0].kind() != "Host.Shutdown" || time.Since(from) != 10*time.Second {
 			t.Errorf("got %s after %v, %v, want Host.Shutdown after 10s", out.String(), time.Since(from), err)
 		}
@@ -252,7 +252,7 @@ func TestABatchWhoseReaderHasGoneStops(t *testing.T) {
 
 func TestABatchWhoseInputBreaksAnswersWhatItGot(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		in := io.MultiReader(strings.NewReader(`{"tenant":"acme","script":"work"}`+"\n"), &failingReader{})
+		in := io.MultiReader(strings.NewReader(`{"tenant":"acme","script":"job"}`+"\n"), &failingReader{})
 		sum, err := Batch{Engine: fakeEngine(sleeper), Tenants: tenantsNamed("acme")}.Run(t.Context(), nil, in, io.Discard)
 		if !errors.Is(err, errBroken) || sum.OK != 1 {
 			t.Errorf("got %+v, %v, want one answer and %v", sum, err, errBroken)
@@ -268,7 +268,7 @@ func TestProgressIsToldOfEachAnswer(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var mu sync.Mutex // guards last
 		var last Summary
-		in := strings.Repeat(`{"tenant":"acme","script":"work"}`+"\n", 20)
+		in := strings.Repeat(`{"tenant":"acme","script":"job"}`+"\n", 20)
 		Batch{Engine: fakeEngine(sleeper), Tenants: tenantsNamed("acme"), Progress: func(s Summary) {
 			mu.Lock()
 			defer mu.Unlock()

@@ -132,7 +132,7 @@ func (p *process) DeleteLock(ctx context.Context, key lock.Key, owner string) lo
 // start starts a process with a schedule.
 func (s *site) start(engine Runner, one Schedule) (*served, *process) {
 	s.t.Helper()
-	one.Name, one.Tenant, one.Script = "tick", "a", "work"
+	one.Name, one.Tenant, one.Script = "tick", "a", "job"
 	c, p := s.config(engine)
 	c.Schedules = []Schedule{one}
 	return serveHost(s.t, c), p
@@ -262,7 +262,7 @@ func TestOverlappingTimesAreSkippedOrQueuedInAllProcesses(t *testing.T) {
 					a.Limits.Timeout = 3 * time.Minute
 					c.Tenants["a"] = a
 					c.Events.Dropped = func(_ tenant.ID, _ string, n int) { dropped.Add(int64(n)) }
-					c.Schedules = []Schedule{{Name: "tick", Tenant: "a", Script: "work", Cron: "* * * * *", Overlap: overlap, Missed: MissedSkip}}
+					c.Schedules = []Schedule{{Name: "tick", Tenant: "a", Script: "job", Cron: "* * * * *", Overlap: overlap, Missed: MissedSkip}}
 					serveHost(t, c)
 				}
 				time.Sleep(6*time.Minute - time.Second)
@@ -337,7 +337,7 @@ func TestASetClockDoesNotRepeatWhatHasBegun(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		c, _ := s.config(s.record(0))
-		c.Schedules = []Schedule{{Name: "tick", Tenant: "a", Script: "work", Cron: "* * * * *"}}
+		c.Schedules = []Schedule{{Name: "tick", Tenant: "a", Script: "job", Cron: "* * * * *"}}
 		h, err := New(c)
 		if err != nil {
 			t.Fatal(err)
@@ -368,7 +368,7 @@ func TestASignalLetsAScheduledRunFinishAndFreesItsLock(t *testing.T) {
 			a := c.Tenants["a"]
 			a.Limits.Timeout = time.Minute
 			c.Tenants["a"] = a
-			c.Schedules = []Schedule{{Name: "tick", Tenant: "a", Script: "work", Cron: "* * * * *"}}
+			c.Schedules = []Schedule{{Name: "tick", Tenant: "a", Script: "job", Cron: "* * * * *"}}
 			h := serveHost(t, c)
 			time.Sleep(61 * time.Second)
 			from := time.Now()
@@ -389,7 +389,7 @@ func TestALockOfARunThatDoesNotComeBackIsKept(t *testing.T) {
 		h, _ := s.start(stuck(release), Schedule{Cron: "* * * * *"})
 		time.Sleep(60*time.Second + 41*time.Second)
 		page := s.store.ListLocks(t.Context(), "a", "")
-		if len(page.Rows) != 1 || page.Rows[0].Name != "native:schedule/tick" || page.Rows[0].By.Script != "work.lua" {
+		if len(page.Rows) != 1 || page.Rows[0].Name != "native:schedule/tick" || page.Rows[0].By.Script != "job.lua" {
 			t.Errorf("got %v, want the schedule's lock", page.Rows)
 		}
 		list := h.do("GET", "/v1/invocations", "")
@@ -406,7 +406,7 @@ func TestAScheduleWaitsForASlotAndGivesItUpWhenTheHostStops(t *testing.T) {
 		s := newSite(t)
 		c, _ := s.config(works(10 * time.Second))
 		c.Limits.Concurrency = 1
-		c.Schedules = []Schedule{{Name: "tick", Tenant: "a", Script: "work", Cron: "* * * * *"}}
+		c.Schedules = []Schedule{{Name: "tick", Tenant: "a", Script: "job", Cron: "* * * * *"}}
 		h := serveHost(t, c)
 		time.Sleep(59 * time.Second)
 		id := h.begin("a", ``)

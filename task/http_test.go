@@ -34,8 +34,8 @@ func TestAnInvocationIsAnsweredWithItsResult(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := serveHost(t, Config{Engine: fakeEngine(echo), Tenants: tenantsNamed("acme")})
 		for _, test := range []struct{ path, body, value string }{
-			{"work", `{"a":1}`, "work.lua map[a:1] 30s"},
-			{"work.lua", ``, "work.lua <nil> 30s"},
+			{"job", `{"a":1}`, "job.lua map[a:1] 30s"},
+			{"job.lua", ``, "job.lua <nil> 30s"},
 			{"deep/er", ` null `, "deep/er.lua <nil> 30s"},
 		} {
 			r := s.do("POST", "/v1/tenants/acme/scripts/"+test.path+"/invocations", test.body)

@@ -60,7 +60,7 @@ func works(d time.Duration) fakeEngine {
 func tenantsNamed(ids ...string) runtime.Directory {
 	d := runtime.Directory{}
 	for _, id := range ids {
-		scripts := fstest.MapFS{"work.lua": {Data: []byte("return 1")}, "other.lua": {Data: []byte("return 2")}, "deep/er.lua": {Data: []byte("return 3")}}
+		scripts := fstest.MapFS{"job.lua": {Data: []byte("return 1")}, "other.lua": {Data: []byte("return 2")}, "deep/er.lua": {Data: []byte("return 3")}}
 		d[tenant.ID(id)] = runtime.Tenant{ID: tenant.ID(id), Scripts: []fs.FS{scripts}}
 	}
 	return d
@@ -191,7 +191,7 @@ func (s *served) do(method, path, body string, header ...string) reply {
 	return r
 }
 
-func invocations(id string) string { return "/v1/tenants/" + id + "/scripts/work/invocations" }
+func invocations(id string) string { return "/v1/tenants/" + id + "/scripts/job/invocations" }
 
 // invoke runs the tenant's script and waits for it.
 func (s *served) invoke(id, event string, header ...string) reply {

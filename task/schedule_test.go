@@ -112,7 +112,7 @@ func mustDuration(t *testing.T, text string) time.Duration {
 }
 
 func TestBadSchedulesAreRefused(t *testing.T) {
-	good := Schedule{Name: "n", Tenant: "a", Script: "work", Cron: "* * * * *"}
+	good := Schedule{Name: "n", Tenant: "a", Script: "job", Cron: "* * * * *"}
 	for name, change := range map[string]func(*Schedule){
 		"no name":           func(s *Schedule) { s.Name = "" },
 		"a name with /":     func(s *Schedule) { s.Name = "a/b" },
