@@ -108,8 +108,9 @@ type watch struct {
 
 	mu    sync.Mutex // guards what follows
 	owner string     // who asks
-	// sent is when that owner sent its puts, by the start in their rows. Of
-	// those that wrote the same row, the first counts.
+	// sent is when that owner sent its puts, by the start in their rows, but for
+	// those that wrote nothing. Of those that wrote the same row, the first
+	// counts.
 	sent map[lock.Stamp]time.Duration
 	end  time.Duration // fast hand: of the lease that is held; 0 if none is
 	seen seen
@@ -127,7 +128,8 @@ func (w *watch) PutLock(ctx context.Context, row lock.Row, now lock.Stamp) lock.
 	if w.owner != row.Owner {
 		w.owner, w.sent = row.Owner, map[lock.Stamp]time.Duration{}
 	}
-	if _, there := w.sent[row.Start]; !there {
+	_, again := w.sent[row.Start]
+	if !again {
 		w.sent[row.Start] = w.hands.Fast()
 	}
 	w.mu.Unlock()
@@ -143,6 +145,10 @@ func (w *watch) PutLock(ctx context.Context, row lock.Row, now lock.Stamp) lock.
 	if a.Outcome == native.Applied || a.Outcome == native.Refused && stored.Owner == row.Owner {
 		w.end = w.sent[stored.Start] + w.lease
 		w.seen.Leases++
+	} else if !again && a.Outcome != native.Unknown {
+		// It wrote nothing, and the next one may have the same start: that is
+		// the table's time at its latest, which the answers push back.
+		delete(w.sent, row.Start)
 	}
 	return a
 }
