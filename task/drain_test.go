@@ -221,3 +221,23 @@ func TestStoppingEndsAlthoughARunDoesNotComeBack(t *testing.T) {
 		}
 	})
 }
+
+func TestWhatHasRunForLongIsSeen(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := serveHost(t, Config{Engine: works(20 * time.Second), Tenants: tenantsNamed("a")})
+		if s.RunningFor(0) {
+			t.Error("got something that runs before anything was asked for")
+		}
+		go s.invoke("a", ``)
+		for _, test := range []struct {
+			after time.Duration
+			want  bool
+		}{{9 * time.Second, false}, {2 * time.Second, true}, {10 * time.Second, false}} {
+			time.Sleep(test.after)
+			synctest.Wait()
+			if got := s.RunningFor(10 * time.Second); got != test.want {
+				t.Errorf("after %v more: got %v, want %v", test.after, got, test.want)
+			}
+		}
+	})
+}

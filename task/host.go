@@ -126,6 +126,18 @@ func (h *Host) Ready() bool {
 	return !h.draining
 }
 
+// RunningFor says whether some script has been running for d or longer.
+func (h *Host) RunningFor(d time.Duration) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, inv := range h.known {
+		if inv.state == running && time.Since(inv.started) >= d {
+			return true
+		}
+	}
+	return false
+}
+
 // refuse ends the intake and answers what has waited.
 func (h *Host) refuse() {
 	h.mu.Lock()

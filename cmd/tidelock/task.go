@@ -22,6 +22,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/task"
+	"github.com/tidelock-lua/tidelock/task/protection"
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
@@ -93,6 +94,9 @@ func serve(cmd *cobra.Command) error {
 		zap.Int("tenants", len(tenants)), zap.Int("schedules", len(c.Task.Schedules)), zap.Duration("stopTimeout", c.Task.StopTimeout.Value()))
 	ctx, stop := stoppable(cmd.Context(), log, host.Hurry)
 	defer stop()
+	if agent, after := os.Getenv("ECS_AGENT_URI"), c.Task.ProtectAfter.Value(); agent != "" && after > 0 {
+		go protection.New(agent, log).Keep(ctx, func() bool { return host.RunningFor(after) })
+	}
 	err = host.Serve(ctx, api, internal)
 	log.Info("stopped", zap.Error(err))
 	return err

@@ -116,6 +116,10 @@ type Task struct {
 	// StopTimeout is how long the platform waits between the request to stop
 	// and the kill. Default 30 s.
 	StopTimeout Duration `key:"stop_timeout"`
+	// ProtectAfter is how long a script has to run before a service of Amazon
+	// ECS is asked not to end the task, to scale in or to deploy, until it is
+	// over. 0: never. Default 10 s.
+	ProtectAfter Duration `key:"protect_after"`
 	// Running bounds the runs at once of the process, of one tenant and of one
 	// script. Defaults 256, 64 and 64.
 	Running       Count `key:"running"`

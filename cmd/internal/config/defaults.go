@@ -25,7 +25,8 @@ func defaults() map[string]any {
 		},
 		"task": map[string]any{
 			"listen": "127.0.0.1:8080", "internal_listen": "127.0.0.1:9090", "stop_timeout": (30 * time.Second).String(),
-			"running": 256, "tenant_running": 64, "script_running": 64, "queue": 1000,
+			"protect_after": (10 * time.Second).String(),
+			"running":       256, "tenant_running": 64, "script_running": 64, "queue": 1000,
 		},
 		"lambda": map[string]any{"margin": (250 * time.Millisecond).String()},
 		"log":    map[string]any{"level": "debug", "format": "auto"},
