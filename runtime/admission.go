@@ -45,14 +45,14 @@ type seat struct {
 	tenant tenant.ID
 	holds  atomic.Bool   // has a slot; written under the lock
 	since  time.Time     // when it got the slot; guarded by mu
-	ready  chan struct{} // told when it gets a slot that it waits for
+	ready  chan struct{} // told when it gets a slot that it waits for; nil if it never has waited
 	timer  *time.Timer
 }
 
 var _ vm.Slot = (*seat)(nil)
 
 func (a *admission) seat(id tenant.ID) *seat {
-	return &seat{admission: a, tenant: id, ready: make(chan struct{}, 1)}
+	return &seat{admission: a, tenant: id}
 }
 
 // Pass lets those in line go first and waits for the seat's next turn. It
@@ -64,6 +64,11 @@ func (s *seat) Pass(done <-chan struct{}, d time.Duration) bool {
 	}
 	s.mu.Lock()
 	s.giveUp(s)
+	if s.free > 0 && len(s.lines) == 0 {
+		s.give(s)
+		s.mu.Unlock()
+		return true
+	}
 	s.getInLine(s)
 	s.serve()
 	s.mu.Unlock()
@@ -146,6 +151,9 @@ func (a *admission) giveUp(s *seat) {
 }
 
 func (a *admission) getInLine(s *seat) {
+	if s.ready == nil {
+		s.ready = make(chan struct{}, 1)
+	}
 	a.waiting.Add(1)
 	for _, l := range a.lines {
 		if l.tenant == s.tenant {
@@ -167,10 +175,15 @@ func (a *admission) serve() {
 			a.lines = append(a.lines, l)
 		}
 		a.waiting.Add(-1)
-		a.free--
-		a.holders = append(a.holders, s)
-		s.since = time.Now()
-		s.holds.Store(true)
+		a.give(s)
 		s.ready <- struct{}{}
 	}
+}
+
+// give gives a free slot to s.
+func (a *admission) give(s *seat) {
+	a.free--
+	a.holders = append(a.holders, s)
+	s.since = time.Now()
+	s.holds.Store(true)
 }

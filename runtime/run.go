@@ -118,7 +118,8 @@ func (e *Engine) Run(ctx context.Context, inv Invocation) *Result {
 	r := &Result{ID: inv.ID, StartedAt: began.Wall}
 	if e.config.Observer.Begin != nil {
 		var ended func(*Result)
-		ctx, ended = e.config.Observer.Begin(ctx, &inv)
+		observed := inv // a copy, so that those of runs that nobody observes need no heap
+		ctx, ended = e.config.Observer.Begin(ctx, &observed)
 		defer func() { ended(r) }()
 	}
 	defer func() { r.Duration = hands.Fast() - began.Fast }()

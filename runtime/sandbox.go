@@ -40,7 +40,7 @@ func newSandbox(compiler *compile.Compiler, modules []native.Module) *sandbox {
 // accounted lets the concatenations of what is compiled within limits count for
 // their run.
 func accounted(limits compile.Limits) compile.Limits {
-	limits.Charge, limits.Number = charge, lualib.NumberText
+	limits.Charge, limits.Number, limits.Join = charge, lualib.NumberText, lualib.Join
 	return limits
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/http"
+	"github.com/tidelock-lua/tidelock/native/stream"
 	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
@@ -260,14 +261,14 @@ func TestBytesAreHeldBackOnceTheCallHasEnded(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if _, err := answer.ReadAll(ctx, func(int) {}); err != nil {
+				if _, err := answer.ReadAll(stream.Caller{Context: ctx, Look: func() {}, Grow: func(int) {}, Step: func(int) {}}); err != nil {
 					t.Fatal(err)
 				}
 				answer.Close()
 				<-arrived
 			}
 			stopped = true
-			for _, body := range [][]byte{nil, []byte("x")} {
+			for _, body := range []string{"", "x"} {
 				_, err = client.Do(ctx, "a", &http.Request{Method: "POST", URL: url, Body: body})
 				if known, ok := err.(*native.Error); !ok || known.Applied != native.AppliedNo {
 					t.Errorf("%s, warm %v: got %v, want an error with applied no", url, warm, err)

@@ -147,19 +147,13 @@ func (c *Client) transport(r *rules) *nethttp.Transport {
 			return dialer.DialContext(ctx, network, absolute(address))
 		}
 	}
+	d := &dialer{dial, &tls.Config{RootCAs: c.options.RootCAs, NextProtos: []string{"http/1.1"}}}
 	protocols := new(nethttp.Protocols)
 	protocols.SetHTTP1(true)
 	return &nethttp.Transport{
-		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			made, err := dial(ctx, network, address)
-			if err != nil {
-				return nil, err
-			}
-			return &conn{Conn: made}, nil
-		},
+		DialContext:            d.plain,
+		DialTLSContext:         d.secure,
 		Protocols:              protocols,
-		TLSClientConfig:        &tls.Config{RootCAs: c.options.RootCAs},
-		TLSHandshakeTimeout:    dialTime,
 		MaxIdleConns:           idleInAll,
 		MaxIdleConnsPerHost:    idlePerHost,
 		IdleConnTimeout:        idleTime,

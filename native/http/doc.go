@@ -4,7 +4,9 @@
 //	target.go    from the URL of a script, or of a redirect, to a host in one spelling
 //	guard.go     which addresses may be dialled, whatever name has led to them
 //	client.go    one way out per tenant: connections, requests in flight
-//	exchange.go  one request and its redirects; the last look at the clocks
+//	dial.go      one connection; the last look at the clocks
+//	exchange.go  one request and its redirects
+//	answer.go    what has come back
 //	trouble.go   what went wrong, in codes for scripts
 //	module.go    the face for Lua
 //
@@ -36,7 +38,12 @@
 // A request that may change something (any but GET, HEAD and OPTIONS) has an
 // outcome once a status line has come, whatever it says, or when nothing of it
 // was sent. Without an outcome the error says applied = "unknown", and the rows
-// of the locks around the call run out by themselves.
+// of the locks around the call run out by themselves; so do they when the call
+// is over and a part of the request is yet to be sent.
+//
+// A connection that is being made is given up with its request. An answer with
+// status 101 is none: its connection would be left to whoever reads it, and to
+// no deadline.
 //
 // The clocks are read right before bytes go out. Those of a call that has ended
 // meanwhile (the process was stopped) are held back.
@@ -46,5 +53,5 @@
 // Nothing, except by net/http's own rule: if a connection that was kept from an
 // earlier request turns out to be closed, a request of which nothing was written
 // is sent over a new one; and one of which no answer came, if it is a GET, HEAD
-// or OPTIONS, or has the header Idempotency-Key.
+// or OPTIONS, or has the header Idempotency-Key or X-Idempotency-Key.
 package http

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 
 	"github.com/tidelock-lua/tidelock/native/http"
+	"github.com/tidelock-lua/tidelock/native/stream"
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
@@ -31,16 +32,17 @@ func Example() {
 	}
 	defer client.CloseIdle()
 
-	ctx := context.Background()
+	ctx, quiet := context.Background(), func(int) {}
+	caller := stream.Caller{Context: ctx, Look: func() {}, Grow: quiet, Step: quiet}
 	for _, id := range []tenant.ID{"acme", "another"} {
 		answer, err := client.Do(ctx, id, &http.Request{Op: "get", Method: "GET", URL: server.URL})
 		if err != nil {
 			fmt.Println(id, "may not:", err.Error()[:len("net_blocked")])
 			continue
 		}
-		body, _ := answer.ReadAll(ctx, func(int) {})
+		body, _ := answer.ReadAll(caller)
 		answer.Close()
-		fmt.Println(id, answer.Status, string(body))
+		fmt.Println(id, answer.Status, body)
 	}
 	// Output:
 	// acme 200 hello

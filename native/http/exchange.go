@@ -1,20 +1,20 @@
 package http
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"net"
 	nethttp "net/http"
 	"net/http/httptrace"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native"
-	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
@@ -36,7 +36,7 @@ type Request struct {
 	URL    string
 	// Header has valid names and values and none that belongs to the connection.
 	Header nethttp.Header
-	Body   []byte // nil for none
+	Body   string // "" for none
 	// Timeout is how long the answer may take to be complete, or, for Stream,
 	// to begin. 0 is [DefaultTimeout].
 	Timeout time.Duration
@@ -66,6 +66,8 @@ type exchange struct {
 	current target // of the redirects
 	moved   bool   // a redirect has led away from the first host
 	last    *hop
+	begun   bool    // an answer has come for a request that may have changed something
+	upload  *upload // of the last request that had a body
 	timer   *time.Timer
 
 	mu    sync.Mutex // guards conns
@@ -80,30 +82,20 @@ type hop struct {
 	answered bool
 }
 
-// conn looks at the clocks before it writes something of a request.
-type conn struct {
-	net.Conn
-	hop atomic.Pointer[hop] // nil until TLS is agreed on
+// upload is the body of one request. It gives pieces, so that the clocks are
+// looked at before each, and knows how much it still has.
+type upload struct {
+	text *strings.Reader
+	left atomic.Int64
 }
 
-// idle is the hop of connections that have none: nothing is written there.
-var idle = new(hop)
-
-// Write holds the bytes back if the call has ended: a process that was stopped
-// since the gate must not write under a lock that is another's by now.
-func (c *conn) Write(p []byte) (int, error) {
-	switch h := c.hop.Load(); {
-	case h == nil:
-	case h == idle:
-		return 0, net.ErrClosed
-	case vm.Ended(h.ctx):
-		h.end(context.DeadlineExceeded)
-		return 0, context.DeadlineExceeded
-	default:
-		h.sent.Store(true)
-	}
-	return c.Conn.Write(p)
+func (u *upload) Read(p []byte) (int, error) {
+	n, err := u.text.Read(p[:min(len(p), pieceBytes)])
+	u.left.Store(int64(u.text.Len()))
+	return n, err
 }
+
+func (u *upload) Close() error { return nil }
 
 // Do makes a request and returns when its answer has begun. The error is what
 // the script is to be told, unless the policy itself is wrong.
@@ -126,7 +118,7 @@ func (c *Client) Do(ctx context.Context, id tenant.ID, r *Request) (*Answer, err
 		leave()
 		return nil, about(sentTooLarge(len(r.Body), max), r, first)
 	}
-	x.ctx, x.end = context.WithCancelCause(context.WithoutCancel(ctx))
+	x.ctx, x.end = context.WithCancelCause(context.WithValue(context.WithoutCancel(ctx), exchangeKey{}, x))
 	unlink := context.AfterFunc(ctx, func() { x.end(context.Cause(ctx)) })
 	x.timer = time.AfterFunc(x.timeout(), func() { x.end(errTimeout) })
 	answer, err := x.send(u)
@@ -151,15 +143,16 @@ func (x *exchange) timeout() time.Duration {
 
 // send sends the request and follows redirects.
 func (x *exchange) send(u *url.URL) (*Answer, error) {
-	var body io.Reader
-	if x.req.Body != nil {
-		body = bytes.NewReader(x.req.Body)
-	}
-	req, err := nethttp.NewRequestWithContext(x.ctx, x.req.Method, u.String(), body)
+	req, err := nethttp.NewRequestWithContext(x.ctx, x.req.Method, u.String(), nil)
 	if err != nil {
 		return nil, err
 	}
 	req.Header = x.req.Header.Clone()
+	if x.req.Body != "" {
+		req.ContentLength = int64(len(x.req.Body))
+		req.GetBody = x.fresh // for redirects, and what is sent a second time
+		req.Body, _ = x.fresh()
+	}
 	client := nethttp.Client{Transport: x, CheckRedirect: x.redirect}
 	answer, err := client.Do(req)
 	if err != nil {
@@ -167,6 +160,17 @@ func (x *exchange) send(u *url.URL) (*Answer, error) {
 	}
 	return &Answer{Status: answer.StatusCode, Header: answer.Header, body: answer.Body, length: answer.ContentLength, exchange: x}, nil
 }
+
+// fresh is the body from its beginning.
+func (x *exchange) fresh() (io.ReadCloser, error) {
+	x.upload = &upload{text: strings.NewReader(x.req.Body)}
+	x.upload.left.Store(int64(len(x.req.Body)))
+	return x.upload, nil
+}
+
+// errSwitched is the error of an answer that nobody asked for: net/http leaves
+// its connection to the caller, so that no end would close it.
+var errSwitched = errors.New("the status is 101, a switch to another protocol")
 
 // RoundTrip sends one request of the exchange; it is what net/http's client
 // asks.
@@ -177,7 +181,12 @@ func (x *exchange) RoundTrip(r *nethttp.Request) (*nethttp.Response, error) {
 		GotConn: func(info httptrace.GotConnInfo) { x.use(info.Conn, h) },
 	})
 	answer, err := x.way.transport.RoundTrip(r.WithContext(ctx))
+	if err == nil && answer.StatusCode == nethttp.StatusSwitchingProtocols {
+		_ = answer.Body.Close() // nothing in it counts
+		return nil, errSwitched
+	}
 	h.answered = err == nil
+	x.begun = x.begun || h.answered && h.changes
 	return answer, err
 }
 
@@ -243,61 +252,4 @@ func (x *exchange) redirect(r *nethttp.Request, via []*nethttp.Request) error {
 func sameHost(from, to target) bool {
 	usual := from.port == from.schemePort() && to.port == to.schemePort()
 	return from.host == to.host && (from.port == to.port || usual) && (to.tls || !from.tls)
-}
-
-// Answer is what has come back. It has to be closed.
-type Answer struct {
-	Status int
-	Header nethttp.Header
-
-	*exchange
-	body   io.ReadCloser
-	length int64 // -1 if it isn't known
-}
-
-// Read reads the body; with Close it makes the answer a stream's source.
-func (a *Answer) Read(ctx context.Context, p []byte) (int, error) {
-	unlink := context.AfterFunc(ctx, func() { a.end(context.Cause(ctx)) })
-	defer unlink()
-	n, err := a.body.Read(p)
-	if err == io.EOF && a.ctx.Err() == nil || err == nil {
-		return n, err
-	}
-	// A server that sees its connection closed may end a body as if it were
-	// whole.
-	return n, a.trouble(err)
-}
-
-// Close gives the connection up, or back if all was read.
-func (a *Answer) Close() error {
-	a.close()
-	return a.body.Close()
-}
-
-// ReadAll reads the whole body, and calls grow before it makes room for more.
-// It may end the call by a panic.
-func (a *Answer) ReadAll(ctx context.Context, grow func(bytes int)) ([]byte, error) {
-	max := a.way.policy.BodyBytes
-	if a.length > max {
-		return nil, a.tooLarge(max)
-	}
-	var text bytes.Buffer
-	size := min(max+1, 32<<10)
-	if a.length >= 0 {
-		size = min(size, a.length+1)
-	}
-	piece := make([]byte, size)
-	for {
-		n, err := a.Read(ctx, piece)
-		if int64(text.Len()+n) > max {
-			return nil, a.tooLarge(max)
-		}
-		grow(2 * n)
-		text.Write(piece[:n])
-		if err == io.EOF {
-			return text.Bytes(), nil
-		} else if err != nil {
-			return nil, err
-		}
-	}
 }

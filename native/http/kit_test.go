@@ -100,6 +100,32 @@ func serve(t testing.TB, h nethttp.HandlerFunc) (url, address string) {
 	return s.URL, s.Listener.Addr().String()
 }
 
+// raw starts a server on loopback that does with each connection what answer
+// says, once a first piece of a request is there, and closes it.
+func raw(t testing.TB, answer func(c net.Conn, request string)) (url, address string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				begin := make([]byte, 4096)
+				n, _ := c.Read(begin)
+				answer(c, string(begin[:n]))
+			}()
+		}
+	}()
+	return "http://" + l.Addr().String(), l.Addr().String()
+}
+
 // names is a DNS server on loopback that gives the addresses of names, which
 // may change, and counts the questions.
 type names struct {
@@ -250,7 +276,7 @@ func modules(t *testing.T, hands *vm.Hands) []native.Module {
 func api(w nethttp.ResponseWriter, r *nethttp.Request) {
 	body, _ := io.ReadAll(r.Body) // only then is the connection watched
 	switch r.URL.Path {
-	case "/echo": // what was asked, as JSON
+	case "/echo", "/echo/é b": // what was asked, as JSON
 		w.Header().Set("Content-Type", "application/json")
 		h := native.Map{}
 		for name, values := range r.Header {
@@ -263,6 +289,8 @@ func api(w nethttp.ResponseWriter, r *nethttp.Request) {
 	case "/users/42":
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"name":"Ada","tags":[]}`)
+	case "/mark": // in front of the text, as some programs write it
+		_, _ = io.WriteString(w, "\ufeff[1]")
 	case "/users/43":
 		w.WriteHeader(nethttp.StatusNotFound)
 	case "/bytes":
@@ -279,6 +307,10 @@ func api(w nethttp.ResponseWriter, r *nethttp.Request) {
 	case "/large":
 		var n int
 		_, _ = fmt.Sscan(r.URL.RawQuery, &n)
+		if r.Method == nethttp.MethodHead {
+			w.Header().Set("Content-Length", r.URL.RawQuery)
+			return
+		}
 		for ; n > 0; n -= 1000 {
 			_, _ = io.WriteString(w, strings.Repeat("x", min(n, 1000)))
 		}

@@ -61,9 +61,13 @@ func (m module) do(c *native.Call, op, method, url string, o native.Options) err
 		settled = c.Write()
 	}
 	answer, err := m.client.Do(c.Context(), c.Env.Tenant, r)
-	if known, ok := err.(*native.Error); !ok || known.Applied != native.AppliedUnknown {
-		settled()
+	if known, ok := err.(*native.Error); ok && known.Applied == native.AppliedUnknown {
+		return err
 	}
+	if err == nil && r.Stream && !answer.Settled() {
+		return give(c, r, answer) // the rest of it may be sent after the call
+	}
+	settled()
 	if err != nil {
 		return err
 	}
@@ -77,7 +81,7 @@ func give(c *native.Call, r *Request, answer *Answer) error {
 		body = stream.Open(c, answer)
 	} else {
 		defer answer.Close()
-		text, err := answer.ReadAll(c.Context(), native.Grower(c.Run))
+		text, err := answer.ReadAll(stream.CallerOf(c))
 		if err != nil {
 			return err
 		}
@@ -119,7 +123,7 @@ func bodyJSON(c *native.Call) error {
 	if !ok {
 		c.BadArg(1, "body: got %s, want string; a stream has json_lines", t.RawGetString("body").Type())
 	}
-	v, err := json.DecodeFor(c.Run, []byte(text))
+	v, err := json.DecodeFor(c.Run, []byte(strings.TrimPrefix(string(text), "\ufeff")))
 	if err != nil {
 		return &native.Error{Code: "json_syntax", Op: "json", Message: err.Error(), Cause: err}
 	}
@@ -157,22 +161,24 @@ func (a arguments) body(r *Request) error {
 	case a.Has("body") && a.Has("json"):
 		a.bad("body: not together with json")
 	case a.Has("body"):
-		text := a.text("body", "")
-		a.Run.Charge(int64(len(text)))
-		r.Body = []byte(text)
+		r.Body = a.text("body", "")
 	case value != lua.LNil:
 		tree, err := native.FromLua(a.Run, value, "json", json.DepthMax)
+		var text []byte
 		if err == nil {
-			r.Body, err = json.EncodeFor(a.Run, tree, "json", jsonMax)
+			text, err = json.EncodeFor(a.Run, tree, "json", jsonMax)
 		}
 		if err != nil {
 			return &native.Error{Code: "json_value", Op: r.Op, Message: err.Error(), Cause: err}
 		}
+		whole := stream.NewText(stream.CallerOf(a.Call))
+		whole.Add(text)
+		r.Body = whole.String()
 		if r.Header.Get("Content-Type") == "" {
 			r.Header.Set("Content-Type", "application/json")
 		}
 	}
-	if r.Body != nil && (r.Method == "GET" || r.Method == "HEAD") {
+	if (a.Has("body") || value != lua.LNil) && (r.Method == "GET" || r.Method == "HEAD") {
 		a.bad("body: a %s has none", r.Method)
 	}
 	return nil
@@ -252,6 +258,9 @@ func (a arguments) each(option string, max int, do func(name, value string)) {
 	n := 0
 	for _, name := range names {
 		list, isList := fields[name].(native.List)
+		if empty, ok := fields[name].(native.Map); ok && len(empty) == 0 {
+			list, isList = nil, true // {} is a list without any
+		}
 		if !isList {
 			list = native.List{fields[name]}
 		}

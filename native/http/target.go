@@ -88,7 +88,23 @@ func parseTarget(u *url.URL) (target, error) {
 	u.Scheme = map[bool]string{true: "https", false: "http"}[t.tls]
 	u.Host = t.String()
 	u.Fragment, u.RawFragment = "", ""
+	u.RawQuery = escaped(u.RawQuery)
 	return t, nil
+}
+
+// escaped is a query without what would end it, or the line that it is sent
+// in: net/url checks the other parts of a URL only.
+func escaped(query string) string {
+	var b strings.Builder
+	for i := range len(query) {
+		switch c := query[i]; {
+		case c <= ' ' || c >= 0x7f || c == '"' || c == '<' || c == '>':
+			fmt.Fprintf(&b, "%%%02X", c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
 }
 
 func parseURL(text string) (*url.URL, target, error) {

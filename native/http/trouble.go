@@ -85,7 +85,9 @@ func (x *exchange) trouble(err error) error {
 	switch {
 	case !changes(x.req.Method) || x.last != nil && (x.last.answered || !x.last.changes):
 	case x.last == nil || !x.last.sent.Load():
-		e.Applied = native.AppliedNo
+		if !x.begun { // else a redirect was the answer
+			e.Applied = native.AppliedNo
+		}
 	default:
 		e.Applied, e.Retryable = native.AppliedUnknown, false
 	}

@@ -7,11 +7,10 @@
 package json
 
 import (
-	stdjson "encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/tidelock-lua/tidelock/native"
@@ -28,113 +27,215 @@ func Decode(text []byte) (any, error) {
 
 // decodeText calls step for each value and each piece of the text; it may stop
 // the decoding by a panic.
-func decodeText(text []byte, step func(int)) (any, error) {
-	if !utf8.Valid(text) {
-		return nil, errors.New("not valid UTF-8")
-	}
-	d := decoder{stdjson.NewDecoder(&pieces{text, step}), step}
-	d.UseNumber()
+func decodeText[T text](s T, step func(int)) (any, error) {
+	d := decoder[T]{text: s, step: step}
 	v, err := d.value(0)
 	if err != nil {
-		return nil, d.explain(err)
+		return nil, err
 	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, fmt.Errorf("more text after the value, at byte %d", d.InputOffset())
+	if d.peek(); d.at < len(d.text) {
+		return nil, fmt.Errorf("more text after the value, at byte %d", d.at+1)
 	}
 	return v, nil
 }
 
-// pieces is a text that is read in pieces, so that a long string in it can be
-// interrupted.
-type pieces struct {
-	rest []byte
+// text is what a JSON text may be.
+type text interface{ string | []byte }
+
+// decoder reads a text. The standard library's takes a string in one go, as long
+// as that may be; this one looks at the clock on the way.
+type decoder[T text] struct {
+	text T
+	at   int // bytes that were read
+	told int // bytes that were counted as steps
 	step func(int)
 }
 
 const (
+	// pieceBytes is how much text is read or written between two looks at the
+	// clock.
 	pieceBytes   = 64 << 10
 	bytesPerStep = 64
+	// numeralMax is the largest size of a number as text: it isn't read in
+	// pieces.
+	numeralMax = 64 << 10
 )
 
-func (p *pieces) Read(to []byte) (int, error) {
-	if len(p.rest) == 0 {
-		return 0, io.EOF
+// tell counts a step, and what was read since the last.
+func (d *decoder[T]) tell() {
+	n := (d.at - d.told) / bytesPerStep
+	d.told += n * bytesPerStep
+	d.step(1 + n)
+}
+
+// peek returns the next byte that is no white space, 0 at the end of the text.
+func (d *decoder[T]) peek() byte {
+	for ; d.at < len(d.text); d.at++ {
+		switch c := d.text[d.at]; c {
+		case ' ', '\t', '\r', '\n':
+			if d.at-d.told >= pieceBytes {
+				d.tell()
+			}
+		default:
+			return c
+		}
 	}
-	n := copy(to, p.rest[:min(len(p.rest), pieceBytes)])
-	p.rest = p.rest[n:]
-	p.step(1 + n/bytesPerStep)
-	return n, nil
+	return 0
 }
 
-type decoder struct {
-	*stdjson.Decoder
-	step func(int)
-}
-
-func (d decoder) explain(err error) error {
-	var syntax *stdjson.SyntaxError
-	switch {
-	case errors.As(err, &syntax):
-		return fmt.Errorf("%w, at byte %d", err, syntax.Offset)
-	case err == io.EOF || err == io.ErrUnexpectedEOF:
+// unexpected is the error of the byte that isn't what the text may go on with.
+func (d *decoder[T]) unexpected(want string) error {
+	if d.at == len(d.text) {
 		return errors.New("the text ends too soon")
 	}
-	return fmt.Errorf("%w, at byte %d", err, d.InputOffset())
+	rest := string(d.text[d.at:min(len(d.text), d.at+utf8.UTFMax)])
+	r, size := utf8.DecodeRuneInString(rest)
+	if r == utf8.RuneError && size == 1 {
+		return errNotUTF8
+	}
+	return fmt.Errorf("got %q, want %s, at byte %d", r, want, d.at+1)
 }
 
-func (d decoder) value(depth int) (any, error) {
-	d.step(1)
-	token, err := d.Token()
-	if err != nil {
-		return nil, err
-	}
-	switch t := token.(type) {
-	case nil:
-		return native.Null{}, nil
-	case bool, string:
-		return t, nil
-	case stdjson.Number:
-		f, err := t.Float64()
-		if err != nil || math.IsInf(f, 0) {
-			return nil, fmt.Errorf("the number %.40s is too large", t.String())
+var (
+	errNotUTF8  = errors.New("not valid UTF-8")
+	errHalfPair = errors.New("half of a surrogate pair")
+)
+
+func (d *decoder[T]) value(depth int) (any, error) {
+	d.tell()
+	switch c := d.peek(); {
+	case c == '"':
+		return d.string()
+	case c == '[' || c == '{':
+		if depth == DepthMax {
+			return nil, fmt.Errorf("more than %d lists and maps deep", DepthMax)
 		}
-		return f, nil
+		d.at++
+		if c == '[' {
+			return d.list(depth + 1)
+		}
+		return d.stringMap(depth + 1)
+	case c == '-' || isDigit(c):
+		return d.number()
+	case c == 't':
+		return true, d.word("true")
+	case c == 'f':
+		return false, d.word("false")
+	case c == 'n':
+		return native.Null{}, d.word("null")
 	}
-	if depth == DepthMax {
-		return nil, fmt.Errorf("more than %d lists and maps deep", DepthMax)
-	}
-	if token == stdjson.Delim('[') {
-		return d.list(depth + 1)
-	}
-	return d.stringMap(depth + 1)
+	return nil, d.unexpected("a value")
 }
 
-func (d decoder) list(depth int) (any, error) {
+// word reads a word whose first letter was seen.
+func (d *decoder[T]) word(word string) error {
+	for i := range len(word) {
+		if d.at == len(d.text) || d.text[d.at] != word[i] {
+			return d.unexpected(word)
+		}
+		d.at++
+	}
+	return nil
+}
+
+// list reads what is behind a '['.
+func (d *decoder[T]) list(depth int) (any, error) {
 	list := native.List{}
-	for d.More() {
+	if d.peek() == ']' {
+		d.at++
+		return list, nil
+	}
+	for {
 		v, err := d.value(depth)
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, v)
+		if more, err := d.more(']'); err != nil || !more {
+			return list, err
+		}
 	}
-	_, err := d.Token()
-	return list, err
 }
 
-func (d decoder) stringMap(depth int) (any, error) {
+// stringMap reads what is behind a '{'. Of equal keys the last one counts.
+func (d *decoder[T]) stringMap(depth int) (any, error) {
 	m := native.Map{}
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return nil, err
-		}
-		v, err := d.value(depth)
-		if err != nil {
-			return nil, err
-		}
-		m[key.(string)] = v
+	if d.peek() == '}' {
+		d.at++
+		return m, nil
 	}
-	_, err := d.Token()
-	return m, err
+	for {
+		if d.peek() != '"' {
+			return nil, d.unexpected("a key")
+		}
+		key, err := d.string()
+		if err != nil {
+			return nil, err
+		}
+		if d.peek() != ':' {
+			return nil, d.unexpected("':'")
+		}
+		d.at++
+		if m[key], err = d.value(depth); err != nil {
+			return nil, err
+		}
+		if more, err := d.more('}'); err != nil || !more {
+			return m, err
+		}
+	}
+}
+
+// more reads what is behind an element: a comma, or the end of the list or map.
+func (d *decoder[T]) more(end byte) (bool, error) {
+	switch c := d.peek(); {
+	case d.at < len(d.text) && (c == ',' || c == end):
+		d.at++
+		return c == ',', nil
+	}
+	return false, d.unexpected("',' or '" + string(rune(end)) + "'")
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func (d *decoder[T]) number() (any, error) {
+	from := d.at
+	d.skip("-")
+	if !d.skip("0") && !d.digits() || d.skip(".") && !d.digits() {
+		return nil, d.unexpected("a digit")
+	}
+	if d.skip("eE") {
+		if d.skip("+-"); !d.digits() {
+			return nil, d.unexpected("a digit")
+		}
+	}
+	if d.at-from > numeralMax {
+		return nil, fmt.Errorf("a number of more than %d bytes, at byte %d", numeralMax, from+1)
+	}
+	f, err := strconv.ParseFloat(string(d.text[from:d.at]), 64)
+	if err != nil || math.IsInf(f, 0) {
+		return nil, fmt.Errorf("the number %.40s is too large", string(d.text[from:d.at]))
+	}
+	return f, nil
+}
+
+// skip reads one byte if it is one of some, and says whether it was.
+func (d *decoder[T]) skip(some string) bool {
+	for i := 0; i < len(some) && d.at < len(d.text); i++ {
+		if d.text[d.at] == some[i] {
+			d.at++
+			return true
+		}
+	}
+	return false
+}
+
+// digits reads digits, and says whether there were any.
+func (d *decoder[T]) digits() bool {
+	from := d.at
+	for ; d.at < len(d.text) && isDigit(d.text[d.at]); d.at++ {
+		if d.at-d.told >= pieceBytes {
+			d.tell()
+		}
+	}
+	return d.at > from
 }

@@ -29,29 +29,84 @@ func Encode(v any, root string, max int) ([]byte, error) {
 // encodeText calls step for each value, each piece of a string and each
 // comparison of two keys; it may stop the encoding by a panic.
 func encodeText(v any, root string, max int, step func(int)) ([]byte, error) {
-	e := encoder{max, step}
+	e := encoder{max: max, step: step}
+	out, err := e.all(v, root)
+	if err != nil || e.blocks == nil {
+		return out, err
+	}
+	text := make([]byte, 0, e.written+len(out))
+	e.each(out, func(piece []byte) { text = append(text, piece...) })
+	return text, nil
+}
+
+// encodeString is encodeText for whoever wants a string.
+func encodeString(v any, root string, max int, step func(int)) (string, error) {
+	e := encoder{max: max, step: step}
+	out, err := e.all(v, root)
+	if err != nil || e.blocks == nil {
+		return string(out), err
+	}
+	var text strings.Builder
+	text.Grow(e.written + len(out))
+	e.each(out, func(piece []byte) { text.Write(piece) })
+	return text.String(), nil
+}
+
+// encoder writes a text. A long one lies in blocks until it is complete: to grow
+// is to copy, and no copy may take long.
+type encoder struct {
+	max     int
+	step    func(int)
+	blocks  [][]byte // complete ones; what is behind them is passed along
+	written int      // bytes in blocks
+}
+
+// all writes v and returns what is behind the blocks.
+func (e *encoder) all(v any, root string) ([]byte, error) {
 	out, err := e.appendValue(nil, v)
 	switch {
 	case err != nil:
 		return nil, under(root, err)
-	case len(out) > max:
-		return nil, &TooLongError{max}
+	case e.over(len(out)):
+		return nil, &TooLongError{e.max}
 	}
 	return out, nil
 }
 
-type encoder struct {
-	max  int
-	step func(int)
+// over says whether the text is too long when so many bytes follow the blocks.
+func (e *encoder) over(n int) bool { return n > e.max-e.written }
+
+// each gives out all that was written, piece by piece.
+func (e *encoder) each(out []byte, do func(piece []byte)) {
+	for _, block := range append(e.blocks, out) {
+		for piece := range slices.Chunk(block, pieceBytes) {
+			do(piece)
+			e.step(len(piece) / bytesPerStep)
+		}
+	}
+}
+
+// blockBytes is the size from which on a block is complete.
+const blockBytes = 1 << 20
+
+// next begins a new block if out is a complete one.
+func (e *encoder) next(out []byte) []byte {
+	if len(out) < blockBytes {
+		return out
+	}
+	e.blocks = append(e.blocks, out)
+	e.written += len(out)
+	return make([]byte, 0, blockBytes+blockBytes/4)
 }
 
 // appendValue returns errors with the path from v on: each container on the
 // way back puts its own step in front.
-func (e encoder) appendValue(out []byte, v any) ([]byte, error) {
+func (e *encoder) appendValue(out []byte, v any) ([]byte, error) {
 	e.step(1)
-	if s, ok := v.(string); len(out) > e.max || ok && len(s) > e.max-len(out) {
+	if s, ok := v.(string); e.over(len(out)) || ok && e.over(len(out)+len(s)) {
 		return nil, &TooLongError{e.max}
 	}
+	out = e.next(out)
 	switch v := v.(type) {
 	case nil, native.Null:
 		return append(out, "null"...), nil
@@ -81,7 +136,7 @@ func appendNumber(out []byte, f float64) []byte {
 }
 
 // appendString writes s piece by piece, because a long one takes long.
-func (e encoder) appendString(out []byte, s string) ([]byte, error) {
+func (e *encoder) appendString(out []byte, s string) ([]byte, error) {
 	out = append(out, '"')
 	for s != "" {
 		n := pieceOf(s)
@@ -89,22 +144,26 @@ func (e encoder) appendString(out []byte, s string) ([]byte, error) {
 		if !utf8.ValidString(s[:n]) {
 			return nil, &native.ValueError{Reason: "a string that is not UTF-8"}
 		}
-		if len(out)+n > e.max {
+		if e.over(len(out) + n) {
 			return nil, &TooLongError{e.max}
 		}
-		out = appendPiece(out, s[:n])
+		out = appendPiece(e.next(out), s[:n])
 		s = s[n:]
 	}
 	return append(out, '"'), nil
 }
 
+// quotedBytes is how much of a string is written between two looks at the clock:
+// with escapes six times as much.
+const quotedBytes = 16 << 10
+
 // pieceOf is how many bytes of s its first piece has: whole characters.
 func pieceOf(s string) int {
-	if len(s) <= pieceBytes {
+	if len(s) <= quotedBytes {
 		return len(s)
 	}
-	n := pieceBytes
-	for n > pieceBytes-utf8.UTFMax && !utf8.RuneStart(s[n]) {
+	n := quotedBytes
+	for n > quotedBytes-utf8.UTFMax && !utf8.RuneStart(s[n]) {
 		n--
 	}
 	return n
@@ -113,32 +172,28 @@ func pieceOf(s string) int {
 func appendPiece(out []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c == 0xE2 {
-			quoted, err := marshalString(s)
-			if err != nil {
-				panic(err) // a valid UTF-8 string always marshals
+			b := unquoted(out)
+			e := stdjson.NewEncoder(&b)
+			e.SetEscapeHTML(false)
+			if err := e.Encode(s); err != nil {
+				panic(err) // a valid UTF-8 string is always written
 			}
-			return append(out, quoted[1:len(quoted)-1]...)
+			return b
 		}
 	}
 	return append(out, s...)
 }
 
-func marshalString(s string) ([]byte, error) {
-	var b buffer
-	e := stdjson.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(s)
-	return b[:max(len(b)-1, 0)], err // without the newline
-}
+// unquoted is where the standard library writes a string to, in one go: what it
+// writes is kept without the quotes and the newline.
+type unquoted []byte
 
-type buffer []byte
-
-func (b *buffer) Write(p []byte) (int, error) {
-	*b = append(*b, p...)
+func (u *unquoted) Write(p []byte) (int, error) {
+	*u = append(*u, p[1:len(p)-2]...)
 	return len(p), nil
 }
 
-func (e encoder) appendList(out []byte, list native.List) (_ []byte, err error) {
+func (e *encoder) appendList(out []byte, list native.List) (_ []byte, err error) {
 	out = append(out, '[')
 	for i, v := range list {
 		if i > 0 {
@@ -151,7 +206,7 @@ func (e encoder) appendList(out []byte, list native.List) (_ []byte, err error) 
 	return append(out, ']'), nil
 }
 
-func (e encoder) appendMap(out []byte, m native.Map) (_ []byte, err error) {
+func (e *encoder) appendMap(out []byte, m native.Map) (_ []byte, err error) {
 	keys := make([]string, 0, len(m))
 	for k := range m {
 		keys = append(keys, k)

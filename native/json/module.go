@@ -20,8 +20,7 @@ func New() native.Module {
 	}
 }
 
-// textMax bounds the text that one call decodes or encodes, because its longest
-// string is read and written without a look at the clock.
+// textMax bounds the text that one call decodes or encodes.
 const textMax = 16 << 20
 
 // encode returns a value as JSON text.
@@ -33,7 +32,7 @@ func encode(c *native.Call) error {
 	if err != nil {
 		return refused("encode", "json_value", err)
 	}
-	text, err := EncodeFor(c.Run, v, "value", textMax)
+	text, err := encodeString(v, "value", textMax, c.Run.Step)
 	if err != nil {
 		return refused("encode", "json_value", err)
 	}
@@ -51,7 +50,7 @@ func decode(c *native.Call) error {
 	if len(text) > textMax {
 		c.BadArg(1, "text: got %d bytes, want at most %d", len(text), textMax)
 	}
-	v, err := DecodeFor(c.Run, []byte(text))
+	v, err := DecodeFor(c.Run, text)
 	if err != nil {
 		return refused("decode", "json_syntax", err)
 	}
@@ -59,7 +58,7 @@ func decode(c *native.Call) error {
 }
 
 // DecodeFor is [Decode] under the limits of a run.
-func DecodeFor(run *vm.Run, text []byte) (any, error) {
+func DecodeFor[T string | []byte](run *vm.Run, text T) (any, error) {
 	grow := native.Grower(run)
 	return decodeText(text, func(n int) {
 		run.Step(n)

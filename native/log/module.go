@@ -65,7 +65,9 @@ func text(c *native.Call, v lua.LValue) string {
 	if s, ok := v.(lua.LString); ok {
 		return string(s)
 	}
-	c.L.Push(c.Run.Globals().RawGetString("tostring"))
+	globals := c.Run.Globals()
+	vm.Fill(globals) // print may be all that the script has touched
+	c.L.Push(globals.RawGetString("tostring"))
 	c.L.Push(v)
 	c.L.Call(1, 1)
 	s, ok := c.L.Get(-1).(lua.LString)

@@ -48,9 +48,7 @@ func (Secret) GoString() string { return "***" }
 // Session is a connection to a server that has let us in. It is used by one
 // goroutine at a time; Cancel and Break may be called by others meanwhile.
 //
-// Values are those of [native.FromLua]: nil, bool, float64 and string, with
-// int64 besides for parameters that are whole numbers, and native.Null instead
-// of nil in results.
+// Parameters are of the types nil, bool, int64, float64 and string.
 type Session interface {
 	// Query sends one statement and returns its rows.
 	Query(text string, params []any) (Rows, error)
@@ -82,8 +80,9 @@ type Session interface {
 type Rows interface {
 	// Columns are the names of the columns.
 	Columns() []string
-	// Next returns the next row, or io.EOF when the statement has ended well.
-	Next() ([]any, error)
+	// Next fills row, whose values are NULL and as many as there are columns,
+	// or returns io.EOF when the statement has ended well.
+	Next(row []Value) error
 }
 
 // Result is what became of a statement.

@@ -143,10 +143,11 @@ func waitForRunning(t *testing.T, h *host, driver string, any bool) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		busy := row[0] != sql.Number(0)
 		if _, err := rows.Next(t.Context()); !errors.Is(err, io.EOF) {
 			t.Fatal(err)
 		}
-		if any == (row[0] != 0.0) {
+		if any == busy {
 			return
 		}
 		time.Sleep(5 * time.Millisecond) // between two questions

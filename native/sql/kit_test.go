@@ -140,14 +140,14 @@ func (c *jumping) jump(by time.Duration) { c.by.Add(int64(by)) }
 // options.
 func newHost(t testing.TB, connections map[string]sql.Connection, change ...func(*sql.Options)) *host {
 	t.Helper()
-	hands := vm.NewHands(vm.SystemClock())
 	o := sql.Options{
-		Hands: hands, Drivers: drivers(),
+		Hands: vm.NewHands(vm.SystemClock()), Drivers: drivers(),
 		Connections: func(tenant.ID) map[string]sql.Connection { return connections },
 	}
 	for _, f := range change {
 		f(&o)
 	}
+	hands := o.Hands
 	h := &host{db: sql.New(o), hands: hands, table: dbmemory.New(hands), log: &nativetest.Log{}}
 	locks, err := lock.New(hands, h.table, lock.MachineClock{}, lock.Options{Events: lock.Events{
 		Released: func(r lock.Released) { h.released.Store(&r) },

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/stream"
+	"github.com/tidelock-lua/tidelock/native/vm"
 )
 
 // Module returns the module native.sql over db.
@@ -29,7 +30,8 @@ func Module(db *DB) native.Module {
 		native.Func{Name: opEach, Do: m.each},
 		native.Func{Name: opExec, Do: exec},
 	)
-	m.step = native.Func{Name: opEach, Do: next}.Function()
+	m.fetch = native.Func{Name: opEach, Do: fetch}.Function().GFunction
+	m.step = vm.NewFunction(m.next)
 	return native.Module{
 		Name:   "sql",
 		Funcs:  []native.Func{{Name: opOpen, Do: m.open}}, // (name) -> connection
@@ -42,6 +44,7 @@ type module struct {
 	db             *DB
 	connection, tx *lua.LTable    // metatables
 	step           *lua.LFunction // what each hands to the loop
+	fetch          lua.LGFunction // what step does when it has to wait
 }
 
 // target is what statements are sent to: a connection or a transaction.
@@ -188,17 +191,30 @@ func all(c *native.Call, t target, st Statement) (lua.LValue, error) {
 			return nil, err
 		}
 		grow(Size(row))
-		list.RawSetInt(n, table(c, rows.Columns(), row))
+		list.RawSetInt(n, table(c.Run, rows.columns, row))
 	}
 }
 
 // table is a row as scripts see it.
-func table(c *native.Call, columns []string, row []any) lua.LValue {
-	t := c.L.CreateTable(0, len(row))
+func table(run *vm.Run, columns []string, row []Value) lua.LValue {
+	run.Step(len(row))
+	t := run.Thread().CreateTable(0, len(row))
 	for i, v := range row {
-		t.RawSetString(columns[i], native.ToLua(c.Run, v))
+		t.RawSetString(columns[i], luaValue(v))
 	}
 	return t
+}
+
+func luaValue(v Value) lua.LValue {
+	switch v.kind {
+	case isBool:
+		return lua.LBool(v.number != 0)
+	case isNumber:
+		return lua.LNumber(v.number)
+	case isText:
+		return lua.LString(v.text)
+	}
+	return native.LuaNull()
 }
 
 // each is c:each(sql, ...) -> iterator.
@@ -211,15 +227,26 @@ func (m *module) each(c *native.Call) error {
 	return c.Return(m.step, &lua.LUserData{Value: rows, Metatable: lua.LNil})
 }
 
-// next is one step of the loop over each.
-func next(c *native.Call) error {
-	ud, _ := c.Arg(1).(*lua.LUserData)
-	if ud == nil {
-		c.BadArg(1, "got %s, want what each returned", c.Arg(1).Type())
+// next is one step of the loop over each. A row that has been fetched already
+// takes nothing but the gate: no call is made for it that could wait.
+func (m *module) next(L *lua.LState) int {
+	if rows := rowsOf(L.Get(1)); rows != nil {
+		run := vm.Of(L)
+		run.Gate()
+		if row, ok := rows.Fetched(); ok {
+			run.Charge(int64(Size(row)))
+			L.Push(table(run, rows.columns, row))
+			return 1
+		}
 	}
-	rows, ok := ud.Value.(*Rowset)
-	if !ok {
-		c.BadArg(1, "want what each returned")
+	return m.fetch(L)
+}
+
+// fetch is the step for which the server is asked.
+func fetch(c *native.Call) error {
+	rows := rowsOf(c.Arg(1))
+	if rows == nil {
+		c.BadArg(1, "got %s, want what each returned", c.Arg(1).Type())
 	}
 	row, err := rows.Next(c.Context())
 	switch {
@@ -229,7 +256,17 @@ func next(c *native.Call) error {
 		return err
 	}
 	c.Run.Charge(int64(Size(row)))
-	return c.Return(table(c, rows.Columns(), row))
+	return c.Return(table(c.Run, rows.columns, row))
+}
+
+// rowsOf are the rows of a loop, nil if v is something else.
+func rowsOf(v lua.LValue) *Rowset {
+	ud, _ := v.(*lua.LUserData)
+	if ud == nil {
+		return nil
+	}
+	rows, _ := ud.Value.(*Rowset)
+	return rows
 }
 
 // exec is c:exec(sql, ...) -> { affected =, last_id = }.
@@ -250,7 +287,7 @@ func exec(c *native.Call) error {
 	result := c.L.CreateTable(0, 2)
 	result.RawSetString("affected", lua.LNumber(r.Affected))
 	if r.LastID != 0 {
-		result.RawSetString("last_id", native.ToLua(c.Run, Integer(r.LastID)))
+		result.RawSetString("last_id", luaValue(Integer(r.LastID)))
 	}
 	return c.Return(result)
 }

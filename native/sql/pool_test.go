@@ -109,20 +109,26 @@ func TestNothingOfASessionIsLeftToTheNext(t *testing.T) {
 			`db:exec("SET search_path TO nowhere")`, `db:exec("SET timezone TO 'Asia/Tokyo'")`, `db:query("SELECT set_config('timezone', 'Asia/Tokyo', false)")`,
 			`db:exec("CREATE TEMP TABLE left (x int)")`, `db:query("SELECT pg_advisory_lock(7)")`, `db:exec("PREPARE left AS SELECT 1")`,
 			`pcall(db.transaction, db, function(tx) tx:exec("SET LOCAL timezone TO 'Asia/Tokyo'") error("x") end)`, `db:exec("LISTEN left")`,
+			`db:exec("SET ROLE pg_monitor")`, `db:exec("SET SESSION AUTHORIZATION pg_monitor")`, `db:exec("DECLARE left CURSOR WITH HOLD FOR SELECT 1")`,
 		},
 		"mysql": {
 			`db:exec("SET time_zone = '+09:00'")`, `db:exec("SET @left = 1")`, `db:query("SELECT @left := 1")`, `db:exec("CREATE TEMPORARY TABLE left_ (x int)")`,
 			`db:query("SELECT GET_LOCK('left', 0)")`, `db:exec("SET autocommit = 0")`, `db:exec("LOCK TABLES t WRITE")`, `db:exec("USE mysql")`,
 			`db:exec("/*!50000 SET @left = 1 */")`, `db:exec("PREPARE left_ FROM 'SELECT 1'")`,
+			`db:exec("INSERT INTO numbered (x) VALUES (1)")`, `db:query("SELECT 'a' + 5, x FROM t")`, `db:query("SELECT LAST_INSERT_ID (7)")`,
+			`db:exec("INSERT INTO nowhere VALUES (1)")`, `db:query("SELECT SQL_CALC_FOUND_ROWS x FROM t UNION ALL SELECT 2 UNION ALL SELECT 3 LIMIT 1")`,
+			`db:query("/* /* */ SET time_zone = '+09:00' -- */ SELECT 1")`, `db:query("SELECT 1 /*!, @left := 1 */")`,
 		},
-		"sqlite": {`db:exec("CREATE TEMP TABLE left_ (x int)")`, `db:exec("CREATE TEMP VIEW left_ AS SELECT 1")`},
+		"sqlite": {`db:exec("CREATE TEMP TABLE left_ (x int)")`, `db:exec("CREATE TEMP VIEW left_ AS SELECT 1")`, `db:exec("INSERT INTO t VALUES (1)")`},
 	}
 	looks := map[string]string{
 		"postgres": `SELECT current_setting('timezone') = 'UTC' AND current_setting('search_path') LIKE '%public%'
 			AND (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory') = 0 AND (SELECT count(*) FROM pg_prepared_statements WHERE name = 'left') = 0
-			AND to_regclass('pg_temp.left') IS NULL AND (SELECT count(*) FROM pg_listening_channels()) = 0 AS clean`,
-		"mysql":  `SELECT @@time_zone = '+00:00' AND @left IS NULL AND IS_FREE_LOCK('left') AND @@autocommit = 1 AND database() = 'test' AS clean`,
-		"sqlite": `SELECT (SELECT count(*) FROM sqlite_temp_master) = 0 AS clean`,
+			AND to_regclass('pg_temp.left') IS NULL AND (SELECT count(*) FROM pg_listening_channels()) = 0
+			AND current_user = session_user AND session_user = 'postgres' AND (SELECT count(*) FROM pg_cursors WHERE name = 'left') = 0 AS clean`,
+		"mysql": `SELECT @@time_zone = '+00:00' AND @left IS NULL AND IS_FREE_LOCK('left') AND @@autocommit = 1 AND database() = 'test'
+			AND LAST_INSERT_ID() = 0 AND FOUND_ROWS() <= 1 AND ROW_COUNT() = -1 AND @@warning_count = 0 AND @@error_count = 0 AS clean`,
+		"sqlite": `SELECT (SELECT count(*) FROM sqlite_temp_master) = 0 AND last_insert_rowid() = 0 AS clean`,
 	}
 	for driver, connection := range places {
 		t.Run(driver, func(t *testing.T) {
@@ -130,6 +136,9 @@ func TestNothingOfASessionIsLeftToTheNext(t *testing.T) {
 			c.MaxOpen = 1
 			h := newHost(t, map[string]sql.Connection{"main": c})
 			prepare(t, h)
+			if driver == "mysql" {
+				h.expect(t, "0", `return native.sql.open("main"):exec("CREATE OR REPLACE TABLE numbered (id integer PRIMARY KEY AUTO_INCREMENT, x integer)").affected`)
+			}
 			for _, leave := range leavings[driver] {
 				r := h.run(t.Context(), "a", fmt.Sprintf(`
 					local db = native.sql.open("main")

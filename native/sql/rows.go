@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native"
@@ -33,16 +35,17 @@ type Rowset struct {
 	columns []string
 	used    time.Duration // when it was last asked, on the fast hand
 
-	mu     sync.Mutex // held while a call is under way
-	batch  [][]any
-	size   int // of the next batch
-	bytes  int64
-	err    error // what comes after batch
-	done   bool  // the statement has ended
-	closed bool
+	mu      sync.Mutex // held while a call is under way
+	batch   []Value    // rows that have been fetched, one after the other
+	fetched int        // how many they are
+	given   int        // how many of them have been returned
+	size    int        // of the next batch, in rows
+	bytes   int64
+	err     error // what comes after batch
+	done    bool  // the statement has ended
+	closed  bool
 
-	closing sync.Mutex // guards over
-	over    bool       // Close was called
+	over atomic.Bool // Close was called
 }
 
 // newRowset makes the rows of a statement over a session of their own; reading
@@ -67,40 +70,57 @@ func newRowset(s *session, rows Rows, op string, writes, reading bool) *Rowset {
 func (r *Rowset) Columns() []string { return r.columns }
 
 // Size is about how many bytes a row takes, strings included.
-func Size(row []any) int {
-	n := rowBytes
-	for _, v := range row {
-		n += fieldBytes
-		if s, ok := v.(string); ok {
-			n += len(s)
-		}
+func Size(row []Value) int {
+	n := rowBytes + len(row)*fieldBytes
+	for i := range row {
+		n += len(row[i].text)
 	}
 	return n
 }
 
-// Next returns the next row, or io.EOF after the last one.
-func (r *Rowset) Next(ctx context.Context) ([]any, error) {
+// Next returns the next row, or io.EOF after the last one. A row is good until
+// the next one is asked for.
+func (r *Rowset) Next(ctx context.Context) ([]Value, error) {
 	r.mu.Lock()
-	defer func() {
-		r.mu.Unlock()
-		if r.isOver() {
-			r.Close() // it came while we had the lock
-		}
-	}()
-	if len(r.batch) == 0 && r.err == nil {
+	defer r.unlock()
+	if r.given == r.fetched && r.err == nil {
 		r.fetch(ctx)
 	}
-	if len(r.batch) > 0 {
-		row := r.batch[0]
-		r.batch = r.batch[1:]
+	if row, ok := r.give(); ok {
 		return row, nil
 	}
 	return nil, r.err
 }
 
+// Fetched is Next for a row that is there already; ok is false if none is.
+func (r *Rowset) Fetched() (row []Value, ok bool) {
+	r.mu.Lock()
+	defer r.unlock()
+	return r.give()
+}
+
+// unlock ends a call. If Close was called meanwhile it comes now.
+func (r *Rowset) unlock() {
+	r.mu.Unlock()
+	if r.over.Load() {
+		r.Close()
+	}
+}
+
+// give returns the next row of the batch, if there is one.
+func (r *Rowset) give() (row []Value, ok bool) {
+	if r.given == r.fetched {
+		return nil, false
+	}
+	n := len(r.columns)
+	row = r.batch[r.given*n : (r.given+1)*n]
+	r.given++
+	return row, true
+}
+
 // fetch fetches the next batch, and gives the session back after the last one.
 func (r *Rowset) fetch(ctx context.Context) {
-	if r.isOver() {
+	if r.over.Load() {
 		r.err = r.ended()
 	}
 	if r.err != nil {
@@ -126,12 +146,16 @@ func (r *Rowset) fetch(ctx context.Context) {
 	}
 }
 
-// fill reads a batch of rows.
+// fill reads a batch of rows into the place of the last one.
 func (r *Rowset) fill() error {
-	bytes := 0
-	for len(r.batch) < r.size && bytes < batchBytes {
+	clear(r.batch)
+	r.batch, r.fetched, r.given = r.batch[:0], 0, 0
+	n, bytes := len(r.columns), 0
+	for r.fetched < r.size && bytes < batchBytes {
 		r.session.link.allow()
-		row, err := r.rows.Next()
+		r.batch = slices.Grow(r.batch, n)[:len(r.batch)+n]
+		row := r.batch[r.fetched*n:]
+		err := r.rows.Next(row)
 		if errors.Is(err, io.EOF) {
 			r.done = true
 			break
@@ -139,8 +163,8 @@ func (r *Rowset) fill() error {
 		if err != nil {
 			return err
 		}
+		r.fetched++
 		bytes += Size(row)
-		r.batch = append(r.batch, row)
 	}
 	r.bytes += int64(bytes)
 	r.size = min(2*r.size, batchMax)
@@ -181,18 +205,10 @@ func (r *Rowset) ended() error {
 	}
 }
 
-func (r *Rowset) isOver() bool {
-	r.closing.Lock()
-	defer r.closing.Unlock()
-	return r.over
-}
-
 // Close gives the session back without reading on. It may be called at any
 // time, also while Next is under way, and doesn't wait.
 func (r *Rowset) Close() {
-	r.closing.Lock()
-	r.over = true
-	r.closing.Unlock()
+	r.over.Store(true)
 	if !r.mu.TryLock() {
 		// Next gives it back, and finds the connection cut.
 		r.session.link.cut()
@@ -200,7 +216,7 @@ func (r *Rowset) Close() {
 		return
 	}
 	defer r.mu.Unlock()
-	r.batch = nil
+	r.batch, r.fetched, r.given = nil, 0, 0
 	if r.err == nil {
 		r.err = r.ended()
 	}

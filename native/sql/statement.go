@@ -24,19 +24,23 @@ var reads = []string{"select", "with", "values", "table", "show", "explain", "de
 // check refuses what would end or begin a transaction behind our back, and what
 // would wait for data that no script can send.
 func (s Statement) check(op string, inside, readOnly bool) error {
-	words := words(s.Text, 2)
+	words := Words(s.Text, 2)
 	verb := words[0]
 	refuse := func(why string) error {
 		return &native.Error{Code: CodeFailed, Op: op, Message: why, Applied: native.AppliedNo}
 	}
 	switch verb {
 	case "":
-		return refuse("want a statement")
+		return refuse("want a statement, behind comments that all servers read alike")
 	case "begin", "start", "commit", "end", "abort", "xa":
 		return refuse(verb + ": transactions are made by the method transaction, and end with its function")
 	case "rollback":
 		if words[1] != "to" {
 			return refuse("rollback: raise an error in the function of the transaction")
+		}
+	case "prepare":
+		if words[1] == "transaction" {
+			return refuse("prepare transaction: transactions end with their function")
 		}
 	case "copy", "load":
 		return refuse(verb + ": there is no file or stream to copy")
@@ -54,11 +58,13 @@ func (s Statement) check(op string, inside, readOnly bool) error {
 }
 
 // Verb is the first word of a statement in lower case, "" if it doesn't begin
-// with one. Comments are skipped, but not those that MySQL executes.
-func Verb(text string) string { return words(text, 1)[0] }
+// with one. Comments are skipped, but not those that MySQL executes, nor those
+// that servers read differently: behind one of them could stand anything.
+func Verb(text string) string { return Words(text, 1)[0] }
 
-// words are the first n words of a statement, each "" if it isn't there.
-func words(text string, n int) []string {
+// Words are the first n words of a statement like [Verb], each "" if it isn't
+// there.
+func Words(text string, n int) []string {
 	out := make([]string, n)
 	for i := range out {
 		text = skip(text)
@@ -78,38 +84,28 @@ func letter(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' || '0' <= c && c <= '9'
 }
 
-// skip cuts off spaces, comments and what may stand in front of a statement.
+// skip cuts off spaces, comments and what may stand in front of a statement. It
+// stops at a comment of which servers disagree where it ends.
 func skip(text string) string {
 	for {
 		text = strings.TrimLeft(text, " \t\r\n\f\v;(")
+		var comment, rest string
 		switch {
 		case strings.HasPrefix(text, "--"), strings.HasPrefix(text, "#"):
-			_, text, _ = strings.Cut(text, "\n")
+			comment, rest, _ = strings.Cut(text, "\n")
+			if strings.Contains(strings.TrimSuffix(comment, "\r"), "\r") {
+				return text // PostgreSQL ends it there
+			}
 		case strings.HasPrefix(text, "/*!"), strings.HasPrefix(text, "/*M!"):
 			return text
 		case strings.HasPrefix(text, "/*"):
-			text = afterComment(text)
+			comment, rest, _ = strings.Cut(text[2:], "*/")
+			if strings.Contains(comment, "/*") {
+				return text // PostgreSQL has comments in comments
+			}
 		default:
 			return text
 		}
+		text = rest
 	}
-}
-
-// afterComment cuts off a comment, with those that lie in it.
-func afterComment(text string) string {
-	depth := 0
-	for i := 0; i+1 < len(text); i++ {
-		switch text[i : i+2] {
-		case "/*":
-			depth++
-			i++
-		case "*/":
-			depth--
-			i++
-			if depth == 0 {
-				return text[i+1:]
-			}
-		}
-	}
-	return ""
 }

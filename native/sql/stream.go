@@ -36,10 +36,10 @@ func (l *lines) Read(ctx context.Context, p []byte) (int, error) {
 	return n, nil
 }
 
-func (l *lines) encode(row []any) ([]byte, error) {
+func (l *lines) encode(row []Value) ([]byte, error) {
 	object := make(native.Map, len(row))
 	for i, v := range row {
-		object[l.rows.columns[i]] = v
+		object[l.rows.columns[i]] = v.Any()
 	}
 	most := l.rows.session.pool.db.options.ResultBytesMax
 	text, err := json.Encode(object, "row", int(most))

@@ -13,7 +13,9 @@
 // limit of the line, record or text that is asked for, and counted against the
 // run while it is being put together.
 //
-// A read waits no longer than the nearest end of the run. Whatever a run has
+// A read waits no longer than the nearest end of the run, and nothing long is
+// copied or written in one go: the clocks are looked at every 256 KiB, but for a
+// single CSV record, which is read as a whole. Whatever a run has
 // opened is closed when the run is, however it ends.
 //
 // # What each failure does
@@ -23,6 +25,7 @@
 //	  is over its limit
 //	a line is no JSON          stream_json, with the line; the next call reads on behind it
 //	a record is no CSV         stream_csv, with the line; the next call reads on behind it
+//	a header is none           stream_csv; again at each later call
 //	an end cuts a read off     the stream is closed: what was read half is lost
 //	an end cuts a write off    the output is closed, and the locks around it run out by themselves
 //	anything after close       stream_closed

@@ -15,7 +15,8 @@ func ExampleFromReader() {
 	s := stream.New(stream.FromReader(file))
 	defer s.Close()
 
-	caller := stream.Caller{Context: context.Background(), Look: func() {}, Grow: func(int) {}}
+	quiet := func(int) {}
+	caller := stream.Caller{Context: context.Background(), Look: func() {}, Grow: quiet, Step: quiet}
 	people := s.CSV(stream.CSVOptions{Header: true})
 	for {
 		names, fields, err := people.Next(caller)

@@ -73,6 +73,7 @@ func (h *host) streams(id tenant.ID) stream.Streams {
 	out := map[string]func() (stream.Sink, error){
 		"stuck": func() (stream.Sink, error) { _, w := io.Pipe(); return h.sink(w), nil },
 		"full":  func() (stream.Sink, error) { return h.sink(full{}), nil },
+		"slow":  func() (stream.Sink, error) { return h.sink(&slow{h, make(chan struct{})}), nil },
 	}
 	for _, name := range []string{"file", "people", "orders"} {
 		in[name] = func() (stream.Source, error) {
@@ -194,3 +195,24 @@ func (full) Write([]byte) (int, error) {
 	return 0, errors.New("write /srv/out: no space left on device")
 }
 func (full) Close() error { return errors.New("close /srv/out: no space left on device") }
+
+// slow takes a piece a second.
+type slow struct {
+	host   *host
+	closed chan struct{}
+}
+
+func (s *slow) Write(p []byte) (int, error) {
+	select {
+	case <-time.After(time.Second):
+		s.host.landed.Add(1)
+		return len(p), nil
+	case <-s.closed:
+		return 0, io.ErrClosedPipe
+	}
+}
+
+func (s *slow) Close() error {
+	close(s.closed)
+	return nil
+}

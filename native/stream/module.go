@@ -154,15 +154,19 @@ func self[T any](c *native.Call, what string) (s T) {
 
 func streamOf(c *native.Call) *Stream { return self[*Stream](c, "a stream") }
 
-func caller(c *native.Call) Caller {
-	return Caller{Context: c.Context(), Look: func() { c.Run.Gate() }, Grow: native.Grower(c.Run)}
-}
-
 // bytesPerStep is how many bytes that are looked at or copied count as one step.
 const bytesPerStep = 64
 
+// CallerOf returns c as one that reads, for modules with sources of their own.
+func CallerOf(c *native.Call) Caller {
+	return Caller{
+		Context: c.Context(), Look: func() { c.Run.Gate() }, Grow: native.Grower(c.Run),
+		Step: func(bytes int) { c.Run.Step(bytes / bytesPerStep) },
+	}
+}
+
 // give returns text, which has cost steps.
-func give(c *native.Call, text []byte, err error) error {
+func give(c *native.Call, text string, err error) error {
 	switch {
 	case isEnd(err):
 		return c.Return(lua.LNil)
@@ -175,19 +179,19 @@ func give(c *native.Call, text []byte, err error) error {
 
 func read(c *native.Call) error {
 	s, n := streamOf(c), 0
-	if c.NArgs() > 0 {
+	if c.Arg(1) != lua.LNil {
 		n = int(c.Number(1, "n", 1, TextMax))
 	}
-	text, err := s.Read(caller(c), n)
+	text, err := s.Read(CallerOf(c), n)
 	return give(c, text, err)
 }
 
 func readAll(c *native.Call) error {
 	s, max := streamOf(c), DefaultTextMax
-	if c.NArgs() > 0 {
+	if c.Arg(1) != lua.LNil {
 		max = int(c.Number(1, "limit", 1, TextMax))
 	}
-	text, err := s.ReadAll(caller(c), max)
+	text, err := s.ReadAll(CallerOf(c), max)
 	return give(c, text, err)
 }
 
@@ -216,7 +220,7 @@ func lineMax(o native.Options) int {
 func lines(c *native.Call) error {
 	s, max := streamOf(c), lineMax(c.Options(1, "limit"))
 	return loop(c, func(c *native.Call) error {
-		line, err := s.Line(caller(c), max)
+		line, err := s.Line(CallerOf(c), max)
 		return give(c, line, err)
 	})
 }
@@ -225,7 +229,7 @@ func jsonLines(c *native.Call) error {
 	s, max := streamOf(c), lineMax(c.Options(1, "limit"))
 	records := s.JSONLines(max)
 	return loop(c, func(c *native.Call) error {
-		value, err := records.Next(caller(c), func(line []byte) (any, error) { return json.DecodeFor(c.Run, line) })
+		value, err := records.Next(CallerOf(c), func(line []byte) (any, error) { return json.DecodeFor(c.Run, line) })
 		if isEnd(err) {
 			return c.Return(lua.LNil)
 		} else if err != nil {
@@ -247,13 +251,15 @@ func csvRecords(c *native.Call) error {
 		Separator: separator, Comment: comment, Max: lineMax(o),
 	})
 	return loop(c, func(c *native.Call) error {
-		names, fields, err := records.Next(caller(c))
+		caller := CallerOf(c)
+		names, fields, err := records.Next(caller)
 		if isEnd(err) {
 			return c.Return(lua.LNil)
 		} else if err != nil {
 			return err
 		}
-		return c.Return(record(c, names, fields))
+		c.Run.Step(1)
+		return c.Return(record(c, caller, names, fields))
 	})
 }
 
@@ -271,21 +277,28 @@ func character(c *native.Call, o native.Options, name string, byDefault rune) ru
 }
 
 // record is a list of fields, or a table by the names of the header.
-func record(c *native.Call, names, fields []string) lua.LValue {
-	c.Run.Step(1)
+func record(c *native.Call, caller Caller, names, fields []string) lua.LValue {
 	var t *lua.LTable
 	if names == nil {
 		t = native.MarkList(c.L.CreateTable(len(fields), 0))
 	} else {
 		t = c.L.CreateTable(0, len(fields))
 	}
+	size := 0
+	for _, field := range fields {
+		size += len(field)
+	}
 	for i, field := range fields {
-		c.Run.Step(1 + len(field)/bytesPerStep)
-		v := lua.LString(strings.Clone(field)) // the fields of a record are pieces of one string
+		c.Run.Step(1)
+		// The fields of a record are pieces of one string, which is worth
+		// keeping for one that is most of it.
+		if len(field) <= size/2 {
+			field = cloned(caller, field)
+		}
 		if names == nil {
-			t.RawSetInt(i+1, v)
+			t.RawSetInt(i+1, lua.LString(field))
 		} else {
-			t.RawSetString(names[i], v)
+			t.RawSetString(names[i], lua.LString(field))
 		}
 	}
 	return t
@@ -300,8 +313,7 @@ func write(c *native.Call) error {
 	ud := c.Arg(1)
 	o := self[*Output](c, "an output")
 	text := c.String(1, "text")
-	c.Run.Charge(int64(len(text)))
-	if err := o.Write(c.Context(), []byte(text), c.Write()); err != nil {
+	if err := o.Write(CallerOf(c), text, c.Write()); err != nil {
 		return err
 	}
 	return c.Return(ud)

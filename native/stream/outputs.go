@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"context"
 	"sync/atomic"
 
 	"github.com/tidelock-lua/tidelock/native"
@@ -18,21 +17,46 @@ type Output struct {
 func NewOutput(sink Sink) *Output { return &Output{sink: sink} }
 
 // Write writes text, all of it or with an error. settled is called unless
-// something of it may still be written.
-func (o *Output) Write(ctx context.Context, text []byte, settled func()) error {
+// something of it may still be written, or only a part was.
+func (o *Output) Write(c Caller, text string, settled func()) error {
 	if o.closed.Load() {
 		settled()
 		return fail(CodeClosed, "write", "the output is closed")
 	}
-	outcome, err := o.sink.Write(ctx, text)
+	cut := true
+	defer func() {
+		if cut {
+			_ = o.Close() // what came next would follow a gap
+		}
+	}()
+	piece := make([]byte, min(len(text), blockBytes))
+	c.Grow(len(piece))
+	for begun := false; ; begun = true {
+		n := copy(piece, text)
+		text = text[n:]
+		outcome, err := o.sink.Write(c.Context, piece[:n])
+		if err != nil && begun {
+			outcome = native.Unknown
+		}
+		if err != nil {
+			return o.failed(c, outcome, err, settled)
+		}
+		if text == "" {
+			break
+		}
+		c.Look()
+	}
+	cut = false
+	settled()
+	return nil
+}
+
+// failed is the error of a write.
+func (o *Output) failed(c Caller, outcome native.Outcome, err error, settled func()) error {
 	if outcome != native.Unknown {
 		settled()
 	}
-	if err == nil {
-		return nil
-	}
-	_ = o.Close() // what came next would follow a gap
-	if ctx.Err() != nil {
+	if c.Context.Err() != nil {
 		return err // the end that cut it off is raised by the gate
 	}
 	e := *failed("write", err, "the output can't be written")

@@ -3,7 +3,9 @@ package stream
 import (
 	"encoding/csv"
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 
 	"github.com/tidelock-lua/tidelock/native"
 )
@@ -30,11 +32,14 @@ func (j *JSONLines) Next(c Caller, decode func(line []byte) (any, error)) (value
 			j.begun = true
 		}
 		for {
-			line, err := s.line(j.max)
+			line, long, err := s.line(j.max)
 			if err != nil {
 				return err
 			}
-			if isBlank(line) {
+			if long != nil {
+				line = long.bytes()
+			}
+			if isBlank(c, line) {
 				continue
 			}
 			if value, err = decode(line); err != nil {
@@ -46,10 +51,13 @@ func (j *JSONLines) Next(c Caller, decode func(line []byte) (any, error)) (value
 	return value, err
 }
 
-func isBlank(line []byte) bool {
-	for _, c := range line {
+func isBlank(caller Caller, line []byte) bool {
+	for i, c := range line {
 		if c != ' ' && c != '\t' && c != '\r' {
 			return false
+		}
+		if i%blockBytes == blockBytes-1 {
+			caller.Look()
 		}
 	}
 	return true
@@ -78,6 +86,11 @@ type CSV struct {
 	o      CSVOptions
 	csv    *csv.Reader // nil until the first record
 	names  []string    // of the fields, if there is a header
+	wrong  error       // with the header: no record can be read without one
+
+	records int // read so far, the header too
+	before  int // lines of the stream that were read by others
+	lines   int // of the stream, when this reader has stopped
 }
 
 // CSV returns a reader of records.
@@ -98,14 +111,17 @@ func (r *CSV) Next(c Caller) (names, fields []string, err error) {
 			}
 		}
 		if r.o.Header && r.names == nil {
-			if err := r.header(); err != nil {
-				return err
+			if r.wrong == nil {
+				r.wrong = r.header()
+			}
+			if r.wrong != nil {
+				return r.wrong
 			}
 		}
 		fields, err = r.record()
 		if err == nil && r.names != nil && len(fields) > len(r.names) {
 			line, _ := r.csv.FieldPos(0)
-			return fail(CodeCSV, "", "line %d: %d fields, and the header names %d", line, len(fields), len(r.names))
+			return fail(CodeCSV, "", "line %d: %d fields, and the header names %d", r.before+line, len(fields), len(r.names))
 		}
 		return err
 	})
@@ -149,26 +165,37 @@ func (r *CSV) header() error {
 // record returns the next record, which has no more than the bytes allowed.
 func (r *CSV) record() ([]string, error) {
 	s, from := r.stream, r.csv.InputOffset()
+	r.before += s.lines - r.lines
 	s.allow = r.o.Max
 	fields, err := r.csv.Read()
 	read := int(r.csv.InputOffset() - from)
-	s.lines++
+	r.records++
 	s.caller.Grow(read + 32*len(fields))
 	if errors.Is(err, errAllowance) || read > r.o.Max {
-		return nil, fail(CodeTooLarge, "", "record %d has more than %d bytes", s.lines, r.o.Max)
+		return nil, fail(CodeTooLarge, "", "record %d has more than %d bytes", r.records, r.o.Max)
 	}
-	if wrong, ok := errors.AsType[*csv.ParseError](err); ok && s.last != io.EOF && s.last != nil {
+	wrong, isWrong := errors.AsType[*csv.ParseError](err)
+	switch {
+	case isWrong:
+		s.lines = r.before + wrong.Line
+	case err == nil:
+		last := len(fields) - 1
+		line, _ := r.csv.FieldPos(last)
+		s.lines = r.before + line + strings.Count(fields[last], "\n")
+	}
+	r.lines = s.lines
+	if isWrong && s.last != io.EOF && s.last != nil {
 		return nil, s.last // it ended within a record for a reason
-	} else if ok {
-		return nil, &native.Error{Code: CodeCSV, Message: what(wrong), Cause: err}
+	} else if isWrong {
+		return nil, &native.Error{Code: CodeCSV, Message: r.what(wrong), Cause: err}
 	}
 	return fields, err
 }
 
-func what(wrong *csv.ParseError) string {
-	e := fail("", "", "line %d: %v", wrong.Line, wrong.Err)
-	if !errors.Is(wrong.Err, csv.ErrFieldCount) {
-		e = fail("", "", "line %d, column %d: %v", wrong.Line, wrong.Column, wrong.Err)
+func (r *CSV) what(wrong *csv.ParseError) string {
+	line := r.before + wrong.Line
+	if errors.Is(wrong.Err, csv.ErrFieldCount) {
+		return fmt.Sprintf("line %d: %v", line, wrong.Err)
 	}
-	return e.Message
+	return fmt.Sprintf("line %d, column %d: %v", line, wrong.Column, wrong.Err)
 }

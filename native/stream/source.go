@@ -25,6 +25,8 @@ type Source interface {
 // Sink is where the bytes of an output go. One goroutine writes at a time.
 type Sink interface {
 	// Write writes all of p, and returns soon (within 50 ms) after ctx is done.
+	// It may keep p only if it returns an error: a long text comes in pieces, by
+	// one call after the other.
 	// The outcome is Applied if all of p was written, NotApplied if nothing was
 	// or will be, and Unknown if a part was, or may still be.
 	Write(ctx context.Context, p []byte) (native.Outcome, error)

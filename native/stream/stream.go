@@ -38,6 +38,10 @@ type Caller struct {
 	// Grow is told how many bytes are about to be made. It may end the call by
 	// a panic.
 	Grow func(bytes int)
+	// Step is told how many bytes were copied. It lets others have their turn, so
+	// a call that has waited steps behind its last wait only. It may end the call
+	// by a panic.
+	Step func(bytes int)
 }
 
 // Stream reads a source. Only Close may be called while another method runs.
@@ -124,19 +128,18 @@ func (s *Stream) during(c Caller, op string, read func() error) (err error) {
 	}
 	err = read()
 	known, told := errors.AsType[*native.Error](err)
+	broke := s.last != nil && s.last != io.EOF && errors.Is(err, s.last)
 	switch {
 	case err == nil:
 	case err == io.EOF:
 		_ = s.free() // all of it has arrived
 	case s.last != nil && c.Context.Err() != nil:
 		return err // the end that cut it off is raised by the gate
-	case told && known.Code != CodeTooLarge:
-		known.Op = op
-	case told:
-		known.Op, s.broken = op, known
-		_ = s.free()
+	case told && !broke && known.Code != CodeTooLarge:
+		known.Op = op // what comes behind it can be read
 	default:
 		s.broken = failed(op, err, "the stream broke off")
+		s.broken.Op = op
 		_ = s.free()
 		err = s.broken
 	}
@@ -147,95 +150,121 @@ func (s *Stream) during(c Caller, op string, read func() error) (err error) {
 // Read returns the next n bytes, fewer only at the end of the stream, and io.EOF
 // if nothing is left. With n of 0 it returns what comes next, at least 1 byte,
 // without waiting for more.
-func (s *Stream) Read(c Caller, n int) (text []byte, err error) {
+func (s *Stream) Read(c Caller, n int) (text string, err error) {
 	err = s.during(c, "read", func() error {
 		if n > 0 {
-			text, err = s.take(n)
+			all, err := s.take(n)
+			if err == nil {
+				text = all.String()
+			}
 			return err
 		}
 		if _, err := s.buffer.Peek(1); err != nil {
 			return err
 		}
-		text = make([]byte, s.buffer.Buffered())
-		_, err := s.buffer.Read(text)
+		next, err := s.buffer.Peek(s.buffer.Buffered())
+		text = string(next)
+		_, _ = s.buffer.Discard(len(next)) // they are there
 		return err
 	})
 	return text, err
 }
 
 // ReadAll returns all that is left. More than max bytes are an error.
-func (s *Stream) ReadAll(c Caller, max int) (text []byte, err error) {
+func (s *Stream) ReadAll(c Caller, max int) (all string, err error) {
 	err = s.during(c, "read_all", func() error {
-		text, err = s.take(max)
+		text, err := s.take(max)
 		if err != nil {
 			return err
 		}
-		if _, err = s.buffer.Peek(1); err == nil {
+		switch _, err = s.buffer.Peek(1); err {
+		case nil:
 			err = fail(CodeTooLarge, "", "more than %d bytes are left", max)
+		case io.EOF:
+			all = text.String()
 		}
 		return err
 	})
 	if err != io.EOF {
-		return nil, err
+		return "", err
+	}
+	return all, nil
+}
+
+// take returns up to n bytes, and io.EOF if there are none.
+func (s *Stream) take(n int) (*Text, error) {
+	text := NewText(s.caller)
+	for text.Len() < n {
+		want := n - text.Len()
+		if text.Len() < bufferBytes { // so that a few bytes don't hold a large block
+			if _, err := s.buffer.Peek(1); err == nil {
+				want = min(want, s.buffer.Buffered())
+			}
+		}
+		got, err := s.buffer.Read(text.Room(want))
+		text.Took(got)
+		if err == io.EOF && text.Len() > 0 {
+			break
+		} else if err != nil {
+			return nil, err
+		}
 	}
 	return text, nil
 }
 
-// take returns up to n bytes, and io.EOF if there are none.
-func (s *Stream) take(n int) ([]byte, error) {
-	var text bytes.Buffer
-	for text.Len() < n {
-		if _, err := s.buffer.Peek(1); err != nil {
-			if err == io.EOF && text.Len() > 0 {
-				return text.Bytes(), nil
-			}
-			return nil, err
-		}
-		piece := min(n-text.Len(), s.buffer.Buffered())
-		s.caller.Grow(piece) // once more while the text grows
-		if _, err := io.CopyN(&text, s.buffer, int64(piece)); err != nil {
-			return nil, err
-		}
-	}
-	return text.Bytes(), nil
-}
-
 // Line returns the next line without its end, which is "\n" or "\r\n" and may be
-// missing behind the last one; io.EOF if there is none. It is valid until the
-// next read. A line of more than max bytes is an error.
-func (s *Stream) Line(c Caller, max int) (line []byte, err error) {
+// missing behind the last one; io.EOF if there is none. A line of more than max
+// bytes is an error.
+func (s *Stream) Line(c Caller, max int) (line string, err error) {
 	err = s.during(c, "lines", func() error {
-		line, err = s.line(max)
-		return err
+		short, long, err := s.line(max)
+		if err != nil {
+			return err
+		}
+		if line = string(short); long != nil {
+			line = long.String()
+		}
+		return nil
 	})
 	return line, err
 }
 
-func (s *Stream) line(max int) ([]byte, error) {
-	var long []byte // what didn't fit into the buffer
+// line returns the next line: short, which is valid until the next read, or,
+// if it didn't fit into the buffer, long.
+func (s *Stream) line(max int) (short []byte, long *Text, err error) {
+	size := 0
 	for {
 		piece, err := s.buffer.ReadSlice('\n')
-		if err != nil && err != bufio.ErrBufferFull && (err != io.EOF || len(long)+len(piece) == 0) {
-			return nil, err
+		size += len(piece)
+		if err != nil && err != bufio.ErrBufferFull && (err != io.EOF || size == 0) {
+			return nil, nil, err
 		}
-		if len(long)+len(piece) > max+len("\r\n") {
-			return nil, s.tooLong(max)
+		if size > max+len("\r\n") {
+			return nil, nil, s.tooLong(max)
 		}
-		if err == bufio.ErrBufferFull {
-			s.caller.Grow(len(piece))
-			long = append(long, piece...)
-			continue
+		if err == bufio.ErrBufferFull && long == nil {
+			long = NewText(s.caller)
 		}
 		if long != nil {
-			piece = append(long, piece...)
+			long.Add(piece)
 		}
-		piece, _ = bytes.CutSuffix(piece, []byte("\n"))
-		piece, _ = bytes.CutSuffix(piece, []byte("\r"))
-		if len(piece) > max {
-			return nil, s.tooLong(max)
+		if err == bufio.ErrBufferFull {
+			continue
+		}
+		if long == nil {
+			short, _ = bytes.CutSuffix(piece, []byte("\n"))
+			short, _ = bytes.CutSuffix(short, []byte("\r"))
+			size = len(short)
+		} else {
+			long.cut('\n')
+			long.cut('\r')
+			size = long.Len()
+		}
+		if size > max {
+			return nil, nil, s.tooLong(max)
 		}
 		s.lines++
-		return piece, nil
+		return short, long, nil
 	}
 }
 

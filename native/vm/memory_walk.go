@@ -136,15 +136,8 @@ func (w *walker) into(v lua.LValue) {
 	switch v := v.(type) {
 	case *lua.LTable:
 		w.value(v.Metatable)
-		v.ForEach(func(key, value lua.LValue) {
-			if w.enough() || w.poll() {
-				return // for each of the rest, which can't be stopped
-			}
-			if _, inArray := key.(lua.LNumber); !inArray {
-				w.value(key)
-			}
-			w.value(value)
-		})
+		w.elements(*Array(v))
+		w.fields(v)
 	case *lua.LFunction:
 		w.function(v)
 	case *lua.LUserData:
@@ -156,6 +149,38 @@ func (w *walker) into(v lua.LValue) {
 		if h, ok := v.Context().(handle); ok {
 			w.coroutine(h.co)
 		}
+	}
+}
+
+// elements visits an array. gopher-lua's own way over one makes a number of each
+// index.
+func (w *walker) elements(array []lua.LValue) {
+	for _, v := range array {
+		if w.enough() || w.poll() {
+			return
+		}
+		if v != lua.LNil {
+			w.value(v)
+		}
+	}
+}
+
+// fields visits what lies in a table beside its array.
+func (w *walker) fields(t *lua.LTable) {
+	without := *t
+	*Array(&without) = nil
+	visit := func(key, value lua.LValue) {
+		if _, number := key.(lua.LNumber); !number {
+			w.value(key)
+		}
+		w.value(value)
+	}
+	if reflect.ValueOf(t).Elem().FieldByIndex(tableKeys).Len() < pollObjects {
+		without.ForEach(visit) // can't be stopped, but takes half of the time
+		return
+	}
+	for key, value := without.Next(lua.LNil); key != lua.LNil && !w.enough() && !w.poll(); key, value = without.Next(key) {
+		visit(key, value)
 	}
 }
 

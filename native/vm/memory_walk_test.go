@@ -101,3 +101,23 @@ func TestAWalkEndsWithItsRun(t *testing.T) {
 		}
 	})
 }
+
+func TestAWalkOfOneLargeTableEndsWithItsRun(t *testing.T) {
+	for name, source := range map[string]string{
+		"an array": `all = {} for i = 1, 50000 do all[i] = i + 0.5 end`,
+		"fields":   `all = {} for i = 1, 50000 do all["k" .. i] = i end`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				clock := newStepped()
+				m := start(t, Config{Hands: NewHands(clock), Limits: Limits{Timeout: time.Hour}})
+				m.expect("nil", source)
+				clock.move(2*time.Hour, 0)
+				w := walker{run: m.Run}
+				if w.walk() || w.visited > 5*pollObjects {
+					t.Errorf("%d objects were visited after the end", w.visited)
+				}
+			})
+		})
+	}
+}

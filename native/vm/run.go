@@ -97,7 +97,7 @@ type Run struct {
 	cancel context.CancelFunc
 	limits Limits
 	host   any
-	values map[any]any // see SetValue
+	values []kept // see SetValue
 	ends   []end
 
 	slot      Slot   // nil for none

@@ -55,6 +55,10 @@ type Limits struct {
 	Charge func(L *lua.LState, bytes int64)
 	// Number is how a concatenation writes a number. Default: as gopher-lua does.
 	Number func(float64) string
+	// Join makes one string of texts that have size bytes in all, on the state
+	// that concatenates them. It is asked for strings of more than 256 KiB, which
+	// take long to copy, and may raise an error on L. Default: strings.Join.
+	Join func(L *lua.LState, texts []string, size int) string
 }
 
 func (l Limits) withDefaults() Limits {
@@ -71,6 +75,9 @@ func (l Limits) withDefaults() Limits {
 	}
 	if l.Number == nil {
 		l.Number = func(x float64) string { return lua.LNumber(x).String() }
+	}
+	if l.Join == nil {
+		l.Join = func(_ *lua.LState, texts []string, _ int) string { return strings.Join(texts, "") }
 	}
 	return l
 }
@@ -106,13 +113,14 @@ func New(limits Limits) *Compiler {
 // must not be changed. A source that is wrong or over a limit gives a
 // [*SyntaxError].
 //
-// When ctx ends first, its cause is returned at once. Gopher-lua's parser and
-// compiler can't be interrupted, so what they have begun goes on in the
-// background, for the second or so that the limits allow, and keeps its slot.
+// When ctx ends first, its cause is returned at once. The stages that can't be
+// interrupted go on in the background, for the second or so that the limits
+// allow, and keep their slot.
 func (c *Compiler) Compile(ctx context.Context, name, source string) (*lua.FunctionProto, error) {
 	if len(source) > c.limits.SourceBytes {
 		return nil, &SyntaxError{File: name, Message: fmt.Sprintf("source has %d bytes (limit is %d)", len(source), c.limits.SourceBytes)}
 	}
+	source = strings.TrimPrefix(source, "\ufeff") // the mark that some editors put before a text
 	key := cacheKey{name: name, sum: sha256.Sum256([]byte(source))}
 	if proto, ok := c.cache.get(key); ok {
 		return proto, nil
@@ -166,10 +174,17 @@ func (c *Compiler) translate(ctx context.Context, name, source string) (proto *l
 		return nil, 0, &SyntaxError{File: name, Line: 1, Message: "binary chunks can't be loaded"}
 	}
 	source = skipShebang(source)
-	if err := scan(name, source, c.limits); err != nil {
-		return nil, 0, err
+	refused := scan(name, source, &turns{ctx: ctx, rest: source}, c.limits)
+	if ctx.Err() != nil {
+		return nil, 0, context.Cause(ctx)
 	}
-	chunk, err := parse.Parse(strings.NewReader(source), name)
+	if refused != nil {
+		return nil, 0, refused
+	}
+	chunk, err := parse.Parse(&turns{ctx: ctx, rest: source}, name)
+	if ctx.Err() != nil {
+		return nil, 0, context.Cause(ctx)
+	}
 	if err != nil {
 		return nil, 0, parseError(name, source, err)
 	}

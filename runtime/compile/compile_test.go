@@ -63,6 +63,8 @@ func TestSourcesThatCompile(t *testing.T) {
 	tests := []struct{ name, source string }{
 		{"nothing", ""},
 		{"a shebang alone", "#!/bin/tidelock"},
+		{"a byte order mark", "\ufeffreturn 1"},
+		{"a byte order mark and a shebang", "\ufeff#!/bin/tidelock\r\nreturn 1"},
 		{"a label at the end of a block", "do goto a local x ::a:: end"},
 		{"nested labels of one name", "::a:: do ::a:: goto a end"},
 		{"an empty branch", "if x then elseif false then else end while false do end repeat until true"},

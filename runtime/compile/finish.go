@@ -18,6 +18,8 @@ type finisher struct {
 // finish works on proto and all protos in it. It panics with a [*SyntaxError]
 // if one is too long for its jumps.
 func (f *finisher) finish(proto *lua.FunctionProto) {
+	// A chunk has no variable arg. gopher-lua makes the table for it all the same.
+	proto.IsVarArg &^= lua.VarArgNeedsArg
 	todo := []*lua.FunctionProto{proto}
 	for len(todo) > 0 {
 		p := todo[len(todo)-1]

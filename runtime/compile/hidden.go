@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"slices"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -71,10 +72,11 @@ type hiddenFunctions struct {
 	functions [hookKinds]*lua.LFunction
 	charge    func(L *lua.LState, bytes int64)
 	number    func(float64) string
+	long      func(L *lua.LState, texts []string, size int) string
 }
 
 func newHiddenFunctions(limits Limits) *hiddenFunctions {
-	h := &hiddenFunctions{charge: limits.Charge, number: limits.Number}
+	h := &hiddenFunctions{charge: limits.Charge, number: limits.Number, long: limits.Join}
 	concat := func(L *lua.LState) int {
 		L.Push(h.concat(L))
 		return 1
@@ -112,8 +114,12 @@ func (h *hiddenFunctions) concat(L *lua.LState) lua.LValue {
 	return result
 }
 
-// joinedAtOnce is how many operands are joined without a slice made for them.
-const joinedAtOnce = 8
+const (
+	// joinedAtOnce is how many operands are joined without a slice made for them.
+	joinedAtOnce = 8
+	// longMin is the size of a string above which [Limits.Join] makes it.
+	longMin = 256 << 10
+)
 
 // join joins the arguments from first up to last, and tail. It does nothing if
 // one of them is neither a string nor a number.
@@ -130,7 +136,10 @@ func (h *hiddenFunctions) join(L *lua.LState, first, last int, tail string) (joi
 		size += int64(len(text))
 	}
 	h.charge(L, size)
-	if len(texts) == 2 && tail == "" {
+	switch {
+	case size > longMin:
+		return lua.LString(h.long(L, slices.Concat(texts, []string{tail}), int(size))), true // few stays on the stack
+	case len(texts) == 2 && tail == "":
 		return lua.LString(texts[0] + texts[1]), true
 	}
 	return lua.LString(strings.Join(append(texts, tail), "")), true

@@ -84,6 +84,33 @@ func TestTheSmallestConcatenationIsChargedToo(t *testing.T) {
 	}
 }
 
+func TestALongStringIsMadeByTheHost(t *testing.T) {
+	var sizes []int
+	c := New(Limits{Join: func(_ *lua.LState, texts []string, size int) string {
+		sizes = append(sizes, size)
+		return strings.Join(texts, "")
+	}})
+	ours := func(source string) (*lua.FunctionProto, error) {
+		return c.Compile(context.Background(), "test", source)
+	}
+	const meta = `local o = setmetatable({}, {__concat = function(a, b) return "-" end}) `
+	for source, want := range map[string][]int{
+		`local s = ("x"):rep(131072) return #(s .. s)`:                                        nil,
+		`local s = ("x"):rep(131073) return #(s .. s)`:                                        {262146},
+		`local s = ("x"):rep(30000) return #(s .. s .. s .. s .. s .. s .. s .. s .. s .. 1)`: {270001},
+		meta + `local s = ("x"):rep(200000) return #(s .. s .. o .. 1 .. 2)`:                  {400001},
+	} {
+		sizes = nil
+		got := results(ours, source)
+		if plain := results(plain, source); got != plain {
+			t.Errorf("%s: got %s, want %s", source, got, plain)
+		}
+		if fmt.Sprint(sizes) != fmt.Sprint(want) {
+			t.Errorf("%s: the host has joined %v, want %v", source, sizes, want)
+		}
+	}
+}
+
 func TestScriptsCannotMeanAHiddenFunction(t *testing.T) {
 	ours := func(source string) (*lua.FunctionProto, error) {
 		return New(Limits{}).Compile(context.Background(), "test", source)

@@ -2,21 +2,22 @@ package compile
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"strconv"
-	"strings"
 
 	"github.com/yuin/gopher-lua/ast"
 	"github.com/yuin/gopher-lua/parse"
 )
 
-// scan reads the tokens of source before the parser does and refuses what
-// would make the parser's stack grow without bound: too many open brackets and
-// blocks, too many operators before their operand is complete. It uses the
-// parser's own scanner, so the two can't disagree about what a token is.
-func scan(file, source string, limits Limits) *SyntaxError {
+// scan reads the tokens of source, which it gets from a reader, before the
+// parser does. It refuses what would make the parser's stack grow without bound:
+// too many open brackets and blocks, too many operators before their operand is
+// complete. It uses the parser's own scanner, so the two can't disagree about
+// what a token is.
+func scan(file, source string, from io.Reader, limits Limits) *SyntaxError {
 	s := tokenScan{file: file, limits: limits, operators: []int{0}}
-	scanner := parse.NewScanner(strings.NewReader(source), file)
+	scanner := parse.NewScanner(from, file)
 	lexer := &parse.Lexer{} // the scanner leaves a note for the parser in it
 	for {
 		tok, err := scanner.Scan(lexer)

@@ -248,37 +248,3 @@ func baseCollectGarbage(c call) int {
 	}
 	return c.give(answer)
 }
-
-// getIndex returns t[i] without metamethods.
-func getIndex(t *lua.LTable, i int) lua.LValue {
-	if 1 <= i && i < lua.MaxArrayIndex {
-		return t.RawGetInt(i)
-	}
-	return t.RawGet(lua.LNumber(i))
-}
-
-// setIndex is t[i] = v without metamethods.
-func setIndex(t *lua.LTable, i int, v lua.LValue) {
-	if 1 <= i && i < lua.MaxArrayIndex {
-		t.RawSetInt(i, v)
-		return
-	}
-	t.RawSet(lua.LNumber(i), v)
-}
-
-// fillAtOnce is how many elements of an array may be filled without a look at
-// the run.
-const fillAtOnce = 1 << 14
-
-// fillArray prepares t for a value at index i. gopher-lua fills an array up to
-// the index that is written; where that is much, it is done in steps here.
-func (c call) fillArray(t *lua.LTable, i int) {
-	if i <= fillAtOnce {
-		return
-	}
-	run := c.run()
-	for filled := t.Len() + fillAtOnce; filled < i; filled += fillAtOnce {
-		run.Step(fillAtOnce / elementsPerStep)
-		t.RawSetInt(filled, lua.LNil) // behind all elements
-	}
-}

@@ -3,37 +3,94 @@ package lualib
 import (
 	"strings"
 
+	lua "github.com/yuin/gopher-lua"
+
 	"github.com/tidelock-lua/tidelock/native/vm"
 )
 
 // buffer collects the text of a result. It charges the run before it grows and
-// counts what is written as steps.
+// counts what is written as steps. A text that becomes long without having been
+// announced lies in parts until it is complete, because to grow is to copy, and
+// no copy may take long.
 type buffer struct {
-	strings.Builder
-	run  *vm.Run
-	work int // steps not told to the run yet
+	strings.Builder          // of the last part
+	parts           []string // the others
+	sealed          int      // bytes in parts
+	charged         int      // bytes that the run was told of last
+	run             *vm.Run
+	work            int // steps not told to the run yet
 }
 
-// blockBytes is how much is written between two looks at the run: some ten
-// microseconds' worth.
-const blockBytes = 64 << 10
+const (
+	// blockBytes is how much is written between two looks at the run: some ten
+	// microseconds' worth.
+	blockBytes = 64 << 10
+	// partMin is the size from which on a part isn't copied into a larger one.
+	partMin = 256 << 10
+	// partMax bounds the parts that nothing larger is written to.
+	partMax = 4 << 20
+)
 
 // reserve makes room for n more bytes.
 func (b *buffer) reserve(n int) {
-	if need := b.Len() + n; need > b.Cap() {
-		charge(b.run, float64(need))
-		b.Grow(n)
+	if b.Len()+n > b.Cap() {
+		b.grow(n)
 	}
+}
+
+func (b *buffer) grow(n int) {
+	need := b.sealed + b.Len() + n
+	if b.Len() < partMin {
+		b.charge(need)
+		b.Builder.Grow(n)
+		return
+	}
+	if need > 2*b.charged || need > stringMax {
+		b.charge(need)
+	}
+	b.parts = append(b.parts, b.Builder.String())
+	b.sealed += b.Len()
+	b.Builder = strings.Builder{}
+	b.Builder.Grow(max(n, min(b.sealed, partMax)))
+}
+
+func (b *buffer) charge(need int) {
+	b.charged = need
+	charge(b.run, float64(need))
 }
 
 // String returns what was written, without the room that was to spare: it would
 // be held, and no account would know.
 func (b *buffer) String() string {
 	s := b.Builder.String()
+	if b.parts != nil {
+		return joined(b.run, append(b.parts, s), b.sealed+len(s))
+	}
 	if b.Cap() > len(s)+len(s)/4 && len(s) > sharedMin {
-		return strings.Clone(s)
+		return joined(b.run, []string{s}, len(s))
 	}
 	return s
+}
+
+// joined makes one text of many that have size bytes in all.
+func joined(run *vm.Run, texts []string, size int) string {
+	whole := buffer{run: run}
+	whole.Grow(size)
+	for _, s := range texts {
+		whole.text(s)
+	}
+	return whole.Builder.String()
+}
+
+// Join makes one string of texts that have size bytes in all. It looks at the
+// run of L again and again, where that takes long.
+func Join(L *lua.LState, texts []string, size int) string {
+	for _, s := range texts {
+		if len(s) == size {
+			return s // the others are empty
+		}
+	}
+	return joined(vm.Of(L), texts, size)
 }
 
 // text writes s.

@@ -16,8 +16,8 @@ type Compiler func(ctx context.Context, name, source string) (*lua.FunctionProto
 // by every run of the process; the tables that they lie in are each run's own.
 type Library struct {
 	compile Compiler
-	globals []named
-	modules []module
+	globals *vm.Lazy
+	strings *vm.Lazy // the library string, through which strings are indexed too
 }
 
 // named is a value under its name in a table.
@@ -35,42 +35,49 @@ type module struct {
 // New makes the library. load and loadstring compile by compile.
 func New(compile Compiler) *Library {
 	lib := &Library{compile: compile}
-	lib.globals = append(share(baseFunctions), share(lib.loadFunctions())...)
-	lib.globals = append(lib.globals, share(environmentFunctions)...)
-	lib.globals = append(lib.globals, share(protectFunctions)...)
-	lib.globals = append(lib.globals, iterators()...)
-	lib.globals = append(lib.globals, named{"_VERSION", lua.LString(lua.LuaVersion)})
+	functions := append(share(baseFunctions), share(lib.loadFunctions())...)
+	functions = append(functions, share(environmentFunctions)...)
+	functions = append(functions, share(protectFunctions)...)
+	functions = append(functions, iterators()...)
+	functions = append(functions, named{"_VERSION", lua.LString(lua.LuaVersion)})
+	var modules []module
 	for _, m := range []struct {
 		name     string
 		contents []named
 	}{
-		{"string", share(stringFunctions)},
 		{"table", share(tableFunctions)},
 		{"math", append(share(mathFunctions), mathConstants...)},
 		{"os", share(osFunctions)},
 		{"coroutine", share(coroutineFunctions)},
 		{"debug", share(debugFunctions)},
 	} {
-		lib.modules = append(lib.modules, module{m.name, vm.NewLazy(func(t *lua.LTable) { put(t, m.contents) })})
+		modules = append(modules, module{m.name, lazy(m.contents)})
 	}
+	lib.strings = lazy(share(stringFunctions))
+	lib.globals = vm.NewLazy(func(globals *lua.LTable) {
+		put(globals, functions)
+		globals.RawSetString("_G", globals)
+		for _, m := range modules {
+			globals.RawSetString(m.name, m.lazy.Table())
+		}
+	})
 	return lib
 }
 
-// Open gives the run of L the library: its globals, and what strings are
-// indexed through. It is called once for each run, before any script.
+func lazy(contents []named) *vm.Lazy {
+	return vm.NewLazy(func(t *lua.LTable) { put(t, contents) })
+}
+
+// Open gives the run of L the library: its globals, when a script first touches
+// one that the table doesn't have yet, and what strings are indexed through. It
+// is called once for each run, before any script.
 func (lib *Library) Open(L *lua.LState) {
 	run := vm.Of(L)
 	run.SetValue(stateKey{}, newState(run))
-	globals := run.Globals()
-	put(globals, lib.globals)
-	globals.RawSetString("_G", globals)
-	for _, m := range lib.modules {
-		t := m.lazy.Table()
-		globals.RawSetString(m.name, t)
-		if m.name == "string" {
-			setStringMetatable(L, t)
-		}
-	}
+	globals, methods := run.Globals(), lib.strings.Table()
+	globals.RawSetString("string", methods)
+	setStringMetatable(L, methods)
+	lib.globals.Hide(globals)
 }
 
 // setStringMetatable lets strings be indexed through methods. The metatable is

@@ -2,6 +2,8 @@ package lualib
 
 import (
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/tidelock-lua/tidelock/native/vm"
 )
 
 var tableFunctions = []function{
@@ -97,9 +99,14 @@ func (c call) insertAt(t *lua.LTable, n, position int, v lua.LValue) {
 			c.fillArray(t, position)
 		}
 		setIndex(t, position, v)
-	case position >= 1:
+	case position >= 1 && n-position < elementsAtOnce:
 		run.Step(1 + (n-position)/elementsPerStep)
 		t.Insert(position, v)
+	case position >= 1:
+		c.growArray(t, n+1)
+		setIndex(t, n+1, getIndex(t, n))
+		c.moveUp((*vm.Array(t))[position-1 : n])
+		setIndex(t, position, v)
 	default:
 		for i := n + 1; i > position; i-- {
 			run.Step(1)
@@ -116,6 +123,16 @@ func tableRemove(c call) int {
 	if position < 1 || position > n {
 		return 0
 	}
-	c.run().Step(1 + (n-position)/elementsPerStep)
-	return c.give(t.Remove(position))
+	if n-position < elementsAtOnce {
+		c.run().Step(1 + (n-position)/elementsPerStep)
+		return c.give(t.Remove(position))
+	}
+	removed := getIndex(t, position)
+	c.moveDown((*vm.Array(t))[position-1 : n])
+	if n == len(*vm.Array(t)) {
+		t.Remove(n)
+	} else {
+		setIndex(t, n, lua.LNil)
+	}
+	return c.give(removed)
 }

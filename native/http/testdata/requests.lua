@@ -29,6 +29,22 @@ assert(echo("get", { query = { q = "a b&c", n = 3, yes = true, list = { "x", "y"
 assert(echo("get", { query = { b = 2 } }, "/echo?a=1#there").query == "a=1&b=2")
 assert(echo("get", { query = {} }, "/echo?a=1").query == "a=1")
 
+-- A list may be empty.
+got = echo("get", { query = { list = {}, n = 1 }, headers = { ["x-one"] = {} } })
+assert(got.query == "n=1" and got.headers["x-one"] == nil)
+
+-- What would end the query, or its line, is escaped; what is escaped already stays so.
+assert(echo("get", nil, '/echo?a b HTTP/1.1').query == "a%20b%20HTTP/1.1")
+assert(echo("get", nil, '/echo?q=\195\169"<>&r=%20+').query == "q=%C3%A9%22%3C%3E&r=%20+")
+assert(echo("get", nil, "/echo/\195\169 b?").path == "/echo/\195\169 b")
+
+-- A HEAD tells of a body that doesn't come, however large.
+assert(http.head("https://api.example.com/large?100001").body == "")
+assert(http.head("https://api.example.com/export", { stream = true }).body:read_all() == "")
+
+-- A byte order mark is no part of JSON.
+assert(http.get("https://api.example.com/mark"):json()[1] == 1)
+
 -- Bytes come back as they are.
 assert(http.get("https://api.example.com/bytes").body == "\000\255\128\n")
 

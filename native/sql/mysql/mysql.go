@@ -140,6 +140,8 @@ type session struct {
 	connector driver.Connector // for cancelling
 	id        int64            // the connection's number at the server
 	dirty     bool             // a statement may have left something behind
+	inside    bool             // a transaction is open
+	undone    bool             // the server may have rolled it back
 }
 
 func (s *session) connectionID() (id int64, err error) {
@@ -147,15 +149,15 @@ func (s *session) connectionID() (id int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	row, err := r.Next()
-	if err != nil {
+	row := make([]sql.Value, len(r.Columns()))
+	if err := r.Next(row); err != nil {
 		return 0, err
 	}
-	number, ok := row[0].(float64)
+	number, ok := row[0].Any().(float64)
 	if !ok {
 		return 0, fmt.Errorf("a connection numbered %v", row[0])
 	}
-	if _, err = r.Next(); !errors.Is(err, io.EOF) {
+	if err := r.Next(row); !errors.Is(err, io.EOF) {
 		return 0, err
 	}
 	return int64(number), nil
@@ -163,14 +165,21 @@ func (s *session) connectionID() (id int64, err error) {
 
 // Query sends a statement.
 func (s *session) Query(text string, params []any) (sql.Rows, error) {
-	s.use(text)
+	if err := s.admit(text); err != nil {
+		return nil, err
+	}
+	rows, err := s.query(text, params)
+	return rows, s.noted(err)
+}
+
+func (s *session) query(text string, params []any) (sql.Rows, error) {
 	ctx := context.Background()
 	if len(params) == 0 {
 		answer, err := s.conn.QueryContext(ctx, text, nil)
 		if err != nil {
 			return nil, err
 		}
-		return newRows(answer, nil), nil
+		return newRows(s, answer, nil), nil
 	}
 	st, err := s.prepare(text, params)
 	if err != nil {
@@ -180,12 +189,19 @@ func (s *session) Query(text string, params []any) (sql.Rows, error) {
 	if err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
-	return newRows(answer, st), nil
+	return newRows(s, answer, st), nil
 }
 
 // Exec sends a statement and drops its rows.
 func (s *session) Exec(text string, params []any) (sql.Result, error) {
-	s.use(text)
+	if err := s.admit(text); err != nil {
+		return sql.Result{}, err
+	}
+	r, err := s.exec(text, params)
+	return r, s.noted(err)
+}
+
+func (s *session) exec(text string, params []any) (sql.Result, error) {
 	ctx := context.Background()
 	if len(params) == 0 {
 		return result(s.conn.ExecContext(ctx, text, nil))
@@ -249,28 +265,6 @@ func named(params []any) []driver.NamedValue {
 	return values
 }
 
-// plain are the verbs of statements that leave nothing behind in the session.
-var plain = map[string]bool{
-	"select": true, "insert": true, "update": true, "delete": true, "replace": true, "with": true, "values": true,
-	"show": true, "explain": true, "describe": true, "desc": true, "savepoint": true, "release": true, "rollback": true,
-}
-
-// sticky are parts of plain statements that may leave something behind all the
-// same: variables, locks, comments that are executed.
-var sticky = []string{"@", "get_lock", "release_lock", "release_all_locks", "/*!", "/*m!", "last_insert_id("}
-
-// use notes whether the session is still good as new after a statement.
-func (s *session) use(text string) {
-	if s.dirty {
-		return
-	}
-	s.dirty = !plain[sql.Verb(text)]
-	lower := strings.ToLower(text)
-	for _, part := range sticky {
-		s.dirty = s.dirty || strings.Contains(lower, part)
-	}
-}
-
 func (s *session) command(text string) error {
 	_, err := s.conn.ExecContext(context.Background(), text, nil)
 	return err
@@ -278,25 +272,41 @@ func (s *session) command(text string) error {
 
 // Begin starts a transaction.
 func (s *session) Begin(readOnly bool) error {
+	text := "START TRANSACTION"
 	if readOnly {
-		return s.command("START TRANSACTION READ ONLY")
+		text = "START TRANSACTION READ ONLY"
 	}
-	return s.command("START TRANSACTION")
+	err := s.command(text)
+	s.inside, s.undone = err == nil, false
+	return err
 }
 
 // Commit commits.
-func (s *session) Commit() error { return s.command("COMMIT") }
+func (s *session) Commit() error {
+	if s.undone {
+		return errUndone
+	}
+	s.inside = false
+	return s.command("COMMIT")
+}
 
 // Rollback undoes the transaction.
-func (s *session) Rollback() error { return s.command("ROLLBACK") }
+func (s *session) Rollback() error {
+	s.inside, s.undone = false, false
+	return s.command("ROLLBACK")
+}
 
-// Reset keeps sessions that nothing was left behind in. The protocol could make
-// any session new, but the driver can't.
+// forget makes the server forget what it tells of the last statements: the
+// number that an insert got, how many rows there were, warnings.
+const forget = "SELECT LAST_INSERT_ID(0) FROM (SELECT 1) AS x"
+
+// Reset keeps sessions that nothing else was left behind in. The protocol could
+// make any session new, but the driver can't.
 func (s *session) Reset() error {
 	if s.dirty {
 		return errors.New("a statement may have left something behind")
 	}
-	return nil
+	return s.command(forget)
 }
 
 // Ping says whether the server still answers.

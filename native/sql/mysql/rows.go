@@ -7,20 +7,20 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/sql"
 )
 
 type rows struct {
+	session   *session
 	answer    driver.Rows
 	statement statement // closed after the last row; nil for none
 	columns   []string
-	decode    []func(driver.Value) any
+	decode    []func(driver.Value) sql.Value
 	values    []driver.Value
 }
 
-func newRows(answer driver.Rows, st statement) *rows {
-	r := &rows{answer: answer, statement: st, columns: answer.Columns()}
+func newRows(s *session, answer driver.Rows, st statement) *rows {
+	r := &rows{session: s, answer: answer, statement: st, columns: answer.Columns()}
 	r.values = make([]driver.Value, len(r.columns))
 	types, _ := answer.(driver.RowsColumnTypeDatabaseTypeName)
 	scales, _ := answer.(driver.RowsColumnTypePrecisionScale)
@@ -41,26 +41,23 @@ func newRows(answer driver.Rows, st statement) *rows {
 // Columns are the names of the columns.
 func (r *rows) Columns() []string { return r.columns }
 
-// Next returns the next row.
-func (r *rows) Next() ([]any, error) {
+// Next fills row with the next one.
+func (r *rows) Next(row []sql.Value) error {
 	if err := r.answer.Next(r.values); err != nil {
 		if !errors.Is(err, io.EOF) {
-			return nil, err
+			return r.session.noted(err)
 		}
 		if err := r.close(); err != nil {
-			return nil, err
+			return err
 		}
-		return nil, io.EOF
+		return io.EOF
 	}
-	row := make([]any, len(r.values))
 	for i, v := range r.values {
-		if v == nil {
-			row[i] = native.Null{}
-		} else {
+		if v != nil {
 			row[i] = r.decode[i](v)
 		}
 	}
-	return row, nil
+	return nil
 }
 
 // close reads what else the server sends: a procedure has further results.
@@ -76,41 +73,41 @@ func (r *rows) close() error {
 
 // decoder makes the function that makes a value of a column of some type. The
 // bytes that it gets are overwritten by the next row.
-func decoder(kind string, whole bool) func(driver.Value) any {
-	text := func(v driver.Value, of func(string) any) any {
+func decoder(kind string, whole bool) func(driver.Value) sql.Value {
+	of := func(text []byte) sql.Value { return sql.Text(string(text)) }
+	switch {
+	case kind == "BIT":
+		of = bits
+	case kind == "DECIMAL" && whole:
+		of = sql.Digits
+	case kind == "DATETIME":
+		of = func(text []byte) sql.Value { return sql.Moment(text, false) }
+	case kind == "TIMESTAMP":
+		of = func(text []byte) sql.Value { return sql.Moment(text, true) }
+	}
+	return func(v driver.Value) sql.Value {
 		switch v := v.(type) {
 		case []byte:
-			return of(string(v))
+			return of(v)
 		case int64:
 			return sql.Integer(v)
 		case uint64:
 			return sql.Unsigned(v)
 		case float32: // 0.1 is 0.1 again
 			f, _ := strconv.ParseFloat(strconv.FormatFloat(float64(v), 'g', -1, 32), 64)
-			return f
+			return sql.Number(f)
 		case float64:
-			return v
+			return sql.Number(v)
 		}
-		return fmt.Sprint(v)
+		return sql.Text(fmt.Sprint(v))
 	}
-	switch kind {
-	case "BIT":
-		return func(v driver.Value) any {
-			raw, _ := v.([]byte)
-			var n uint64
-			for _, b := range raw {
-				n = n<<8 | uint64(b)
-			}
-			return sql.Unsigned(n)
-		}
-	case "DECIMAL":
-		if whole {
-			return func(v driver.Value) any { return text(v, sql.Digits) }
-		}
-	case "DATETIME":
-		return func(v driver.Value) any { return text(v, func(s string) any { return sql.Moment(s, false) }) }
-	case "TIMESTAMP":
-		return func(v driver.Value) any { return text(v, func(s string) any { return sql.Moment(s, true) }) }
+}
+
+// bits is the number that a BIT is.
+func bits(raw []byte) sql.Value {
+	var n uint64
+	for _, b := range raw {
+		n = n<<8 | uint64(b)
 	}
-	return func(v driver.Value) any { return text(v, func(s string) any { return s }) }
+	return sql.Unsigned(n)
 }

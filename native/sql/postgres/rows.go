@@ -1,15 +1,15 @@
 package postgres
 
 import (
+	"bytes"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/sql"
 )
 
@@ -38,49 +38,51 @@ type rows struct {
 // Columns are the names of the columns.
 func (r *rows) Columns() []string { return r.columns }
 
-// Next returns the next row.
-func (r *rows) Next() ([]any, error) {
+// Next fills row with the next one.
+func (r *rows) Next(row []sql.Value) error {
 	if !r.first && !r.answer.NextRow() {
 		if _, err := r.answer.Close(); err != nil {
-			return nil, err
+			return err
 		}
-		return nil, io.EOF
+		return io.EOF
 	}
 	r.first = false
 	values := r.answer.Values()
-	row := make([]any, len(values))
-	for i, v := range values {
-		value, err := decode(r.types[i], v)
-		if err != nil {
-			return nil, &refused{message: fmt.Sprintf("column %q: %v", r.columns[i], err)}
-		}
-		row[i] = value
+	if len(values) != len(row) {
+		return fmt.Errorf("a row of %d values for %d columns", len(values), len(row))
 	}
-	return row, nil
+	for i, text := range values {
+		var err error
+		if row[i], err = decode(r.types[i], text); err != nil {
+			return &refused{message: fmt.Sprintf("column %q: %v", r.columns[i], err)}
+		}
+	}
+	return nil
 }
 
-// decode makes a value of its text. text is overwritten by the next row.
-func decode(oid uint32, text []byte) (any, error) {
+// decode makes a value of its text, nil for NULL. text is overwritten by the
+// next row.
+func decode(oid uint32, text []byte) (sql.Value, error) {
 	if text == nil {
-		return native.Null{}, nil
+		return sql.Value{}, nil
 	}
-	s := string(text)
 	switch oid {
 	case typeBool:
-		return s == "t", nil
+		return sql.Bool(string(text) == "t"), nil
 	case typeInt2, typeInt4, typeInt8, typeOID:
-		return sql.Digits(s), nil
+		return sql.Digits(text), nil
 	case typeFloat4, typeFloat8:
-		return strconv.ParseFloat(s, 64)
+		f, err := strconv.ParseFloat(string(text), 64)
+		return sql.Number(f), err
 	case typeBytea:
-		digits, ok := strings.CutPrefix(s, `\x`)
+		digits, ok := bytes.CutPrefix(text, []byte(`\x`))
 		if !ok {
-			return nil, fmt.Errorf("bytes that aren't in hexadecimal: set bytea_output to hex")
+			return sql.Value{}, errors.New("bytes that aren't in hexadecimal: set bytea_output to hex")
 		}
-		raw, err := hex.DecodeString(digits)
-		return string(raw), err
+		raw, err := hex.AppendDecode(nil, digits)
+		return sql.Text(string(raw)), err
 	case typeTimestamp, typeTimestampTZ:
-		return sql.Moment(s, false), nil
+		return sql.Moment(text, false), nil
 	}
-	return s, nil
+	return sql.Text(string(text)), nil
 }

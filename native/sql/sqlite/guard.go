@@ -54,9 +54,10 @@ func value(p any) any {
 
 var errSeveral = errors.New("several statements in one: send them one by one")
 
-// single refuses several statements in one text, all of which the driver would
-// execute. It reads quotes and comments as SQLite does.
-func single(text string) error {
+// placeholders counts the question marks of a statement, and refuses several
+// statements in one text, all of which the driver would execute. It reads
+// quotes and comments as SQLite does.
+func placeholders(text string) (n int, err error) {
 	ended := false
 	for i := 0; i < len(text); i++ {
 		rest := text[i:]
@@ -69,14 +70,16 @@ func single(text string) error {
 		case c == ';':
 			ended = true
 		case ended:
-			return errSeveral
+			return 0, errSeveral
 		case c == '\'' || c == '"' || c == '`':
 			i += end(rest, string(c), 1) // a doubled one begins the next
 		case c == '[':
 			i += end(rest, "]", 1)
+		case c == '?':
+			n++
 		}
 	}
-	return nil
+	return n, nil
 }
 
 // end is the index of the last byte of the first mark in text at or after from,

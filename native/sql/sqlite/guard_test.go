@@ -22,8 +22,18 @@ func TestSeveralStatementsAreFoundWhateverIsQuoted(t *testing.T) {
 		"/*/ ; */ SELECT 1":                      false,
 		"SELECT 1;\x0bSELECT 2":                  true,
 	} {
-		if got := single(text) != nil; got != several {
-			t.Errorf("%q: got %v, want %v", text, got, several)
+		if _, err := placeholders(text); (err != nil) != several {
+			t.Errorf("%q: got %v, want %v", text, err, several)
+		}
+	}
+}
+
+func TestPlaceholdersAreCountedWhereverTheyAre(t *testing.T) {
+	for text, want := range map[string]int{
+		"SELECT 1": 0, "SELECT ?, (?)": 2, "SELECT '?', \"?\", `?`, [?], ?": 1, "SELECT ? -- ?\n, ? /* ? */": 2, "SELECT 'it''s ?' || ?;": 1,
+	} {
+		if got, err := placeholders(text); got != want || err != nil {
+			t.Errorf("%q: got %d, %v, want %d", text, got, err, want)
 		}
 	}
 }

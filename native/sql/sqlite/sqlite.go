@@ -21,7 +21,6 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/sql"
 )
 
@@ -140,7 +139,7 @@ type session struct {
 
 // Query sends a statement.
 func (s *session) Query(text string, params []any) (sql.Rows, error) {
-	if err := single(text); err != nil {
+	if err := s.admit(text, params); err != nil {
 		return nil, err
 	}
 	answer, err := s.conn.QueryContext(s.life, text, named(params))
@@ -153,9 +152,10 @@ func (s *session) Query(text string, params []any) (sql.Rows, error) {
 
 // Exec sends a statement and drops its rows.
 func (s *session) Exec(text string, params []any) (sql.Result, error) {
-	if err := single(text); err != nil {
+	if err := s.admit(text, params); err != nil {
 		return sql.Result{}, err
 	}
+	before := s.changes()
 	r, err := s.conn.ExecContext(s.life, text, named(params))
 	if err != nil {
 		return sql.Result{}, err
@@ -164,6 +164,9 @@ func (s *session) Exec(text string, params []any) (sql.Result, error) {
 		return sql.Result{}, errors.New("there is no statement")
 	}
 	var out sql.Result
+	if s.changes() == before {
+		return out, nil // what the file tells is of an earlier statement
+	}
 	switch sql.Verb(text) {
 	case "insert", "replace":
 		if out.LastID, err = r.LastInsertId(); err != nil {
@@ -175,6 +178,33 @@ func (s *session) Exec(text string, params []any) (sql.Result, error) {
 	}
 	return out, err
 }
+
+// changes is how many rows the session has ever changed.
+func (s *session) changes() int32 {
+	tls := libc.NewTLS()
+	defer tls.Close()
+	return sqlite3.Xsqlite3_total_changes(tls, s.handle)
+}
+
+// admit refuses several statements in one, another number of values than there
+// are placeholders, and what comes after a transaction that is over.
+func (s *session) admit(text string, params []any) error {
+	n, err := placeholders(text)
+	if err != nil {
+		return err
+	}
+	if n != len(params) {
+		return fmt.Errorf("the statement has %d placeholders, and %d values were given", n, len(params))
+	}
+	if s.inside && s.autocommit() {
+		return errUndone
+	}
+	return nil
+}
+
+// errUndone: a conflict or a trigger has rolled the transaction back. Each
+// statement after it would be on its own.
+var errUndone = errors.New("the transaction was rolled back")
 
 func named(params []any) []driver.NamedValue {
 	values := make([]driver.NamedValue, len(params))
@@ -209,7 +239,7 @@ func (s *session) Begin(readOnly bool) error {
 // Commit commits.
 func (s *session) Commit() error {
 	if s.autocommit() {
-		return errors.New("the transaction was rolled back")
+		return errUndone
 	}
 	err := s.command("COMMIT")
 	if err == nil {
@@ -242,6 +272,9 @@ func (s *session) Reset() error {
 	if s.dirty || !s.autocommit() {
 		return errors.New("something was left behind")
 	}
+	tls := libc.NewTLS()
+	defer tls.Close()
+	sqlite3.Xsqlite3_set_last_insert_rowid(tls, s.handle, 0)
 	return nil
 }
 
@@ -299,20 +332,18 @@ func newRows(answer driver.Rows) *rows {
 // Columns are the names of the columns.
 func (r *rows) Columns() []string { return r.answer.Columns() }
 
-// Next returns the next row.
-func (r *rows) Next() ([]any, error) {
-	err := r.answer.Next(r.values)
-	if err != nil {
+// Next fills row with the next one.
+func (r *rows) Next(row []sql.Value) error {
+	if err := r.answer.Next(r.values); err != nil {
 		if closing := r.close(); errors.Is(err, io.EOF) && closing != nil {
 			err = closing
 		}
-		return nil, err
+		return err
 	}
-	row := make([]any, len(r.values))
 	for i, v := range r.values {
 		row[i] = fromColumn(r.kinds[i], v)
 	}
-	return row, nil
+	return nil
 }
 
 func (r *rows) close() error {
@@ -324,26 +355,26 @@ func (r *rows) close() error {
 }
 
 // fromColumn makes a value of what a column of some declared type has.
-func fromColumn(kind string, v driver.Value) any {
+func fromColumn(kind string, v driver.Value) sql.Value {
 	switch v := v.(type) {
 	case nil:
-		return native.Null{}
+		return sql.Value{}
 	case int64:
 		if kind == "BOOLEAN" && (v == 0 || v == 1) {
-			return v == 1
+			return sql.Bool(v == 1)
 		}
 		return sql.Integer(v)
 	case float64:
-		return v
+		return sql.Number(v)
 	case []byte:
-		return string(v)
+		return sql.Text(string(v))
 	case string:
-		return v
+		return sql.Text(v)
 	case time.Time:
 		if kind == "DATE" && v.Equal(v.Truncate(24*time.Hour)) {
-			return v.Format(time.DateOnly)
+			return sql.Text(v.Format(time.DateOnly))
 		}
-		return v.UTC().Format(time.RFC3339Nano)
+		return sql.Text(v.UTC().Format(time.RFC3339Nano))
 	}
-	return fmt.Sprint(v)
+	return sql.Text(fmt.Sprint(v))
 }

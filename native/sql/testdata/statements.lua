@@ -33,9 +33,11 @@ err = fails("sql_failed", db.query, db, "SELEC 1")
 assert(err.op == "query" and err.applied == "no")
 fails("sql_failed", db.query, db, "SELECT * FROM nowhere")
 fails("sql_failed", db.exec, db, "INSERT INTO nowhere VALUES (1)")
-if driver ~= "sqlite" then
-  fails("sql_failed", db.query, db, sql "SELECT ?, ?", "only one")
+for _, case in ipairs { { "SELECT ?, ?", "only one" }, { "SELECT ?", 1, 2 }, { "SELECT 1", 1 }, { "SELECT ?" } } do
+  fails("sql_failed", db.query, db, sql(case[1]), unpack(case, 2))
+  fails("sql_failed", db.exec, db, sql(case[1]), unpack(case, 2))
 end
+assert(db:query(sql "SELECT ? AS a -- ?\n", "x")[1].a == "x" or driver == "postgres")
 
 -- One statement at a time, whatever is in quotes and comments.
 fails("sql_failed", db.exec, db, "DELETE FROM things; DELETE FROM things")
@@ -47,6 +49,7 @@ assert(#db:query("SELECT * FROM things") == 2)
 -- Transactions aren't made by statements, and there is nothing to copy.
 for _, statement in ipairs {
   "BEGIN", "START TRANSACTION", "COMMIT", " /* x */ commit", "-- x\nROLLBACK", "END", "ABORT", "SAVEPOINT a", "RELEASE a",
+  "--x\rCOMMIT /*\nSELECT 1 */", "--x\rCOPY things TO STDOUT /*\nSELECT 1 */", "/* /* */ COMMIT -- */ SELECT 1", "PREPARE TRANSACTION 'x'",
   "COPY things FROM STDIN", "COPY things TO STDOUT", "LOAD DATA LOCAL INFILE 'x' INTO TABLE things", "XA START 'a'", "", "  -- only this",
 } do
   if statement == "" then
@@ -80,6 +83,20 @@ if driver ~= "postgres" then
   assert(db:exec(sql "INSERT INTO numbered (x) VALUES (?)", 5).last_id == 2)
   assert(db:exec("UPDATE numbered SET x = 6").last_id == nil)
   db:exec("DROP TABLE numbered")
+end
+
+-- What an earlier statement has done isn't told of a later one.
+if driver ~= "postgres" then
+  local ignoring = driver == "sqlite" and "INSERT OR IGNORE" or "INSERT IGNORE"
+  local done = db:exec(ignoring .. " INTO things VALUES (1, 'again')")
+  assert(done.affected == 0 and done.last_id == nil)
+  db:transaction(function(tx)
+    assert(tx:exec("INSERT INTO things VALUES (77, 'more')").affected == 1)
+    local none = tx:exec(ignoring .. " INTO things VALUES (1, 'again')")
+    assert(none.affected == 0 and none.last_id == nil)
+    assert(tx:exec("DELETE FROM things WHERE id = 77").affected == 1)
+    assert(tx:exec("WITH a AS (SELECT 1 AS x) SELECT x FROM a").affected == 0)
+  end)
 end
 
 -- Names that nobody has configured.

@@ -47,3 +47,21 @@ assert(s:read_all() == "rest\000")
 -- write gives the output back.
 native.stream.create("file"):write("a"):write("b"):close()
 assert(native.stream.open("file"):read_all() == "ab")
+
+-- An option that is nil is not set.
+s = stored("abc")
+assert(s:read(nil) == "abc" and s:read_all(nil) == "")
+
+-- Long texts arrive whole, however they are written and read.
+local long = ("0123456789abcdef"):rep(2^16 + 1) -- 1 MiB and a bit
+assert(stored(long):read_all() == long)
+assert(stored(long):read(#long + 1) == long)
+assert(stored("a\n" .. long .. "\r\nb"):read(2) == "a\n")
+local lines = {}
+for line in stored("a\n" .. long .. "\r\n" .. long):lines{ limit = 2^21 } do lines[#lines + 1] = line end
+assert(#lines == 3 and lines[2] == long and lines[3] == long)
+for v in stored('"' .. long .. '"\n'):json_lines{ limit = 2^21 } do assert(v == long) end
+for record in stored(long .. ',"' .. long .. '",x\n'):csv{ limit = 2^22 } do
+  assert(record[1] == long and record[2] == long and record[3] == "x")
+end
+for record in stored("x,\"" .. long .. "\"\n"):csv{ limit = 2^22 } do assert(record[1] == "x" and record[2] == long) end

@@ -26,7 +26,7 @@ assert(getmetatable(s) == "stream" and getmetatable(create("file")) == "output")
 -- Unknown names.
 local err = refused("stream_unknown in open: there is none of this name, only broken, drop, endless, file, ", open, "files")
 assert(err.key == "files" and err.retryable == false)
-refused("only file, full, orders, people, stuck", create, "x")
+refused("only file, full, orders, people, slow, stuck", create, "x")
 err = refused("stream_failed in open: the stream can't be opened", open, "forbidden")
 assert(not tostring(err):find("secret"))
 

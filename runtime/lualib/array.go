@@ -1,0 +1,90 @@
+package lualib
+
+import (
+	"slices"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/tidelock-lua/tidelock/native/vm"
+)
+
+// elementsAtOnce is how many elements of an array may be moved or filled
+// without a look at the run. While the garbage collector is at work each takes
+// some 10 ns.
+const elementsAtOnce = 1 << 14
+
+// getIndex returns t[i] without metamethods.
+func getIndex(t *lua.LTable, i int) lua.LValue {
+	if 1 <= i && i < lua.MaxArrayIndex {
+		return t.RawGetInt(i)
+	}
+	return t.RawGet(lua.LNumber(i))
+}
+
+// setIndex is t[i] = v without metamethods.
+func setIndex(t *lua.LTable, i int, v lua.LValue) {
+	if 1 <= i && i < lua.MaxArrayIndex {
+		t.RawSetInt(i, v)
+		return
+	}
+	t.RawSet(lua.LNumber(i), v)
+}
+
+// growArray makes room for n elements in t's array. gopher-lua copies an array
+// in one step each time that it has grown by a quarter.
+func (c call) growArray(t *lua.LTable, n int) {
+	array := vm.Array(t)
+	if n <= cap(*array) {
+		return
+	}
+	room := max(n, len(*array)+len(*array)/4)
+	c.run().Charge(int64(room) * valueBytes)
+	longer := make([]lua.LValue, 0, room)
+	for part := range slices.Chunk(*array, elementsAtOnce) {
+		longer = append(longer, part...)
+		c.run().Step(len(part) / elementsPerStep)
+	}
+	*array = longer
+}
+
+// fillArray prepares t for a value at index i: gopher-lua fills an array up to
+// the index that is written. Where that is much, it is done in steps here, and
+// the array doubles where gopher-lua's would grow by a quarter.
+func (c call) fillArray(t *lua.LTable, i int) {
+	array := vm.Array(t)
+	if i-len(*array) <= elementsAtOnce {
+		return
+	}
+	for len(*array) < i {
+		from := len(*array)
+		if from == cap(*array) { // to clear all the room at once may take long
+			c.growArray(t, min(i, max(2*from, elementsAtOnce)))
+		}
+		*array = (*array)[:min(from+elementsAtOnce, i, cap(*array))]
+		filled := (*array)[from:]
+		for n := range filled {
+			filled[n] = lua.LNil
+		}
+		c.run().Step(len(filled) / elementsPerStep)
+	}
+}
+
+// moveUp moves each element of an array to the next, and drops the last. When
+// the run ends meanwhile, one element is there twice.
+func (c call) moveUp(array []lua.LValue) {
+	for end := len(array); end > 1; end -= elementsAtOnce {
+		first := max(end-elementsAtOnce, 1)
+		copy(array[first:end], array[first-1:end-1])
+		c.run().Step((end - first) / elementsPerStep)
+	}
+}
+
+// moveDown moves each element of an array to the one before, and drops the
+// first. When the run ends meanwhile, one element is there twice.
+func (c call) moveDown(array []lua.LValue) {
+	for first := 1; first < len(array); first += elementsAtOnce {
+		end := min(first+elementsAtOnce, len(array))
+		copy(array[first-1:end-1], array[first:end])
+		c.run().Step((end - first) / elementsPerStep)
+	}
+}
