@@ -1,7 +1,8 @@
 # One image for Fargate (entry point tidelock) and for Lambda (entry point
 # /usr/local/bin/bootstrap): static programs, CA roots and time zones, run by
 # nobody. Build it where your scripts and tidelock.yaml are copied to /app.
-FROM golang:1.26-bookworm AS build
+# The compiler runs on the builder's own kind of machine.
+FROM --platform=$BUILDPLATFORM golang:1.26-bookworm AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download

@@ -64,6 +64,7 @@ func (h *Host) batch(i *invocation, m native.Map) ([]byte, *runtime.Error) {
 // is a failure of them all.
 func (h *Host) readBatch(records native.List) (*batch, *runtime.Error) {
 	b := &batch{}
+	known := map[string]bool{}
 	for n, v := range records {
 		m, _ := v.(native.Map)
 		var msg message
@@ -88,6 +89,12 @@ func (h *Host) readBatch(records native.List) (*batch, *runtime.Error) {
 		if failed != nil {
 			failed.Message = fmt.Sprintf("record %d: %s", n+1, failed.Message)
 			return nil, failed
+		}
+		if same := textOf(m, "eventSourceARN") + " " + msg.id; msg.id != "" {
+			if known[same] {
+				continue // delivered twice: it is run, and answered, once
+			}
+			known[same] = true
 		}
 		b.messages = append(b.messages, &msg)
 	}

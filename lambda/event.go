@@ -46,7 +46,7 @@ func kindOf(event any) kind {
 	m, _ := event.(native.Map)
 	about := mapOf(m, "requestContext")
 	switch {
-	case textOf(m, "version") == "2.0" && about["http"] != nil:
+	case textOf(m, "version") == "2.0" && mapOf(about, "http") != nil:
 		return httpKind
 	case textOf(m, "httpMethod") != "" && about != nil:
 		return httpKind
@@ -145,7 +145,7 @@ type envelope struct {
 // of those that say whom it is for.
 func isEnvelope(v any) bool {
 	m, ok := v.(native.Map)
-	if !ok || m["tenant"] == nil && m["script"] == nil {
+	if !ok || nothing(m["tenant"]) && nothing(m["script"]) {
 		return false
 	}
 	for name := range m {
@@ -162,7 +162,7 @@ func openEnvelope(v any) (letter envelope, ok bool, failed *runtime.Error) {
 	}
 	m := v.(native.Map)
 	for name, to := range map[string]*string{"tenant": &letter.tenant, "script": &letter.script} {
-		if m[name] == nil {
+		if nothing(m[name]) {
 			continue
 		}
 		if *to, ok = m[name].(string); !ok {

@@ -1,6 +1,8 @@
 package lambda
 
 import (
+	"strings"
+
 	"github.com/aws/aws-lambda-go/lambda/messages"
 	"go.uber.org/zap"
 
@@ -27,16 +29,40 @@ func failure(e *runtime.Error, exit bool) messages.InvokeResponse_Error {
 	return out
 }
 
+// codeMax bounds a code in a record, in bytes: a script may raise what it likes.
+const codeMax = 200
+
+func short(code string) string {
+	if len(code) <= codeMax {
+		return code
+	}
+	return strings.ToValidUTF8(code[:codeMax], "") + "..."
+}
+
+// Bounds of an error in a record of the log, which collectors split at 16 KiB:
+// each byte of the message may take six there.
+const (
+	loggedMessageMax = 1500
+	loggedFramesMax  = 10
+)
+
 // errorFields are an error in a record of the log.
 func errorFields(e *runtime.Error) []zap.Field {
+	message, cut := e.Message, len(e.Stack) > loggedFramesMax
+	if len(message) > loggedMessageMax {
+		message, cut = strings.ToValidUTF8(message[:loggedMessageMax], ""), true
+	}
 	fields := []zap.Field{
-		zap.String("errorType", string(e.Type)), zap.String("errorMessage", e.Message), zap.Bool("retryable", e.Retryable),
+		zap.String("errorType", string(e.Type)), zap.String("errorMessage", message), zap.Bool("retryable", e.Retryable),
 	}
 	if e.Code != "" {
-		fields = append(fields, zap.String("errorCode", e.Code))
+		fields = append(fields, zap.String("errorCode", short(e.Code)))
 	}
 	if len(e.Stack) > 0 {
-		fields = append(fields, zap.Any("stack", e.Stack[:min(len(e.Stack), framesMax)]))
+		fields = append(fields, zap.Any("stack", e.Stack[:min(len(e.Stack), loggedFramesMax)]))
+	}
+	if cut {
+		fields = append(fields, zap.Bool("truncated", true))
 	}
 	return fields
 }

@@ -68,6 +68,7 @@ type Host struct {
 	routes   routes
 	partial  map[string]bool // the queues of Config.BatchResponses
 	traffic  traffic
+	stuck    atomic.Bool     // some run has not come back
 	stopping context.Context // cancelled with [runtime.Shutdown] when the process is to end
 	stop     context.CancelCauseFunc
 }
@@ -123,8 +124,6 @@ type invocation struct {
 	id     string // of the request
 	tenant string // as the platform says; "" if it doesn't
 	arn    string // of the function, with the alias that was called
-
-	abandoned atomic.Bool // a run has not come back
 }
 
 // Invoke answers one invocation. Its error is a messages.InvokeResponse_Error,
@@ -144,7 +143,8 @@ func (h *Host) Invoke(ctx context.Context, payload []byte) (answer []byte, err e
 	answer, failed = h.answer(i, payload)
 	h.flush(i.ctx, i.left(h.Hands.Fast()))
 	if failed != nil {
-		return nil, failure(failed, i.abandoned.Load())
+		// Other invocations of the process must not end with it.
+		return nil, failure(failed, h.stuck.Load() && h.traffic.alone())
 	}
 	return answer, nil
 }

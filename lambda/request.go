@@ -2,7 +2,9 @@ package lambda
 
 import (
 	"encoding/base64"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/tidelock-lua/tidelock/native"
@@ -29,8 +31,8 @@ func readRequest(m native.Map) (request, *runtime.Error) {
 		event["query"], event["query_all"] = query(textOf(m, "rawQueryString"))
 	} else {
 		method, path = textOf(m, "httpMethod"), textOf(m, "path")
-		r.form.loadBalancer = about["elb"] != nil
-		r.form.severalValues = m["multiValueHeaders"] != nil
+		r.form.loadBalancer = mapOf(about, "elb") != nil
+		r.form.severalValues = mapOf(m, "multiValueHeaders") != nil
 		if r.form.loadBalancer {
 			route = textOf(mapOf(about, "elb"), "targetGroupArn")
 		} else {
@@ -66,12 +68,17 @@ func readRequest(m native.Map) (request, *runtime.Error) {
 // defaultRoute is the gateway's name for the route that takes the rest.
 const defaultRoute = "$default"
 
+// pathMax is how much of a path is compared with routes such as "/orders/*", in
+// bytes: a path is as long as its sender likes, and may be nothing but slashes.
+const pathMax = 1024
+
 // requestNames are the names of where a request comes from.
 func requestNames(route, method, path, domain string) (names []string) {
 	if route != "" && route != defaultRoute {
 		names = append(names, route)
 	}
 	names = append(names, method+" "+path, path)
+	path = path[:min(len(path), pathMax)]
 	for i := strings.LastIndexByte(path, '/'); i >= 0; i = strings.LastIndexByte(path[:i], '/') {
 		names = append(names, method+" "+path[:i]+"/*", path[:i]+"/*")
 	}
@@ -85,15 +92,27 @@ func requestNames(route, method, path, domain string) (names []string) {
 // joined by commas, as HTTP joins them.
 func headers(m native.Map) native.Map {
 	out := native.Map{}
-	for name, v := range mapOf(m, "headers") {
-		if text, ok := v.(string); ok && name != "" {
-			out[strings.ToLower(name)] = text
+	add := func(name, text string) {
+		name = strings.ToLower(name)
+		if before, ok := out[name].(string); ok {
+			text = before + separator(name) + text // the name in another case
+		}
+		out[name] = text
+	}
+	several := mapOf(m, "multiValueHeaders")
+	for _, name := range slices.Sorted(maps.Keys(several)) {
+		list, _ := several[name].(native.List)
+		if all := texts(list); len(all) > 0 && name != "" {
+			add(name, strings.Join(all, separator(name)))
 		}
 	}
-	for name, v := range mapOf(m, "multiValueHeaders") {
-		list, _ := v.(native.List)
-		if all := texts(list); len(all) > 0 && name != "" {
-			out[strings.ToLower(name)] = strings.Join(all, separator(name))
+	if several != nil {
+		return out // the others are the last of each
+	}
+	single := mapOf(m, "headers")
+	for _, name := range slices.Sorted(maps.Keys(single)) {
+		if text, ok := single[name].(string); ok && name != "" {
+			add(name, text)
 		}
 	}
 	return out

@@ -42,6 +42,8 @@ func newRoutes(all []Route, tenants runtime.Directory) (routes, error) {
 		switch _, known := tenants[r.Tenant]; {
 		case r.Match == "":
 			return nil, fmt.Errorf("a route matches nothing")
+		case len(r.Match) > pathMax:
+			return nil, fmt.Errorf("route %.80q...: it has more than %d bytes", r.Match, pathMax)
 		case r.Tenant == "" && r.Script == "":
 			return nil, fmt.Errorf("route %q: it has neither tenant nor script", r.Match)
 		case r.Tenant != "" && !known:

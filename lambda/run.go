@@ -95,7 +95,7 @@ func (h *Host) await(i *invocation, inv *runtime.Invocation) *runtime.Result {
 		return r
 	case <-late:
 	}
-	i.abandoned.Store(true)
+	h.stuck.Store(true)
 	i.log.Error("a run has not come back and is abandoned", zap.String("runId", inv.ID))
 	return &runtime.Result{ID: inv.ID, Error: runtime.Errorf(runtime.Timeout, "the run has not come back from a native call")}
 }

@@ -38,6 +38,13 @@ func (t *traffic) leave(now time.Time) {
 	}
 }
 
+// alone says that there is no more than one.
+func (t *traffic) alone() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.running <= 1
+}
+
 // stop lets nobody in any more. idle is closed when the last one has left; busy
 // says whether there is one.
 func (t *traffic) stop() (idle <-chan struct{}, busy bool) {

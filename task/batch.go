@@ -31,7 +31,8 @@ type Batch struct {
 	// Concurrency is how many scripts run at once. Default 16.
 	Concurrency int
 	// Ordered writes results in the order of their lines. What is finished
-	// waits for what isn't: up to four times Concurrency are held back.
+	// waits for what isn't. Up to four times Concurrency are held back by that,
+	// or by a slow reader of the results.
 	Ordered bool
 	// StopTimeout and StopReserve are those of [Config].
 	StopTimeout, StopReserve time.Duration
@@ -357,8 +358,13 @@ func (r *batchRun) write(out io.Writer) error {
 	go func() {
 		defer close(answers)
 		var open sync.WaitGroup
+		places := make(chan struct{}, 4*r.Concurrency)
 		for e := range r.flow {
-			open.Go(func() { answers <- answered{e, <-e.done} })
+			places <- struct{}{}
+			open.Go(func() {
+				answers <- answered{e, <-e.done}
+				<-places
+			})
 		}
 		open.Wait()
 	}()

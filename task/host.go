@@ -22,6 +22,7 @@ type Host struct {
 	config    Config
 	keys      keyring
 	queue     *queue
+	intake    *intake
 	schedules []*schedule
 	hurry     chan struct{} // closed by Hurry
 	hurryOnce sync.Once
@@ -31,7 +32,6 @@ type Host struct {
 	mu       sync.Mutex // guards what follows
 	draining bool
 	known    map[string]*invocation // accepted ones, by id
-	waiting  map[*ticket]*invocation
 	replays  map[replayKey]*invocation
 	results  results
 
@@ -55,8 +55,8 @@ func New(c Config) (*Host, error) {
 		}
 	}
 	h := &Host{
-		config: c, keys: keys, queue: newQueue(c.Limits), hurry: make(chan struct{}),
-		known: map[string]*invocation{}, waiting: map[*ticket]*invocation{}, replays: map[replayKey]*invocation{},
+		config: c, keys: keys, queue: newQueue(c.Limits), intake: newIntake(c.Limits.QueueBytes), hurry: make(chan struct{}),
+		known: map[string]*invocation{}, replays: map[replayKey]*invocation{},
 		results: results{limits: c.Keep, tenants: map[tenant.ID]*kept{}},
 	}
 	h.life, h.endLife = context.WithCancel(context.Background())
@@ -70,6 +70,7 @@ func New(c Config) (*Host, error) {
 const (
 	headerTime = 10 * time.Second // to send a request's header
 	bodyTime   = time.Minute      // to send its body
+	unreadTime = 5 * time.Second  // to send a body that nobody reads
 	answerTime = time.Minute      // to take an answer
 	idleTime   = 2 * time.Minute  // of a connection between two requests
 	headerMax  = 16 << 10         // bytes of a request's header
@@ -106,9 +107,11 @@ func (h *Host) Serve(ctx context.Context, api, internal net.Listener) error {
 	h.refuse()
 	stopSchedules()
 	h.drain()
-	for _, s := range servers {
-		s.stop(max(h.config.StopReserve/5, deliverMin))
+	var stopping sync.WaitGroup
+	for _, s := range servers { // at the same time: it is the last fifth of the reserve
+		stopping.Go(func() { s.stop(max(h.config.StopReserve/10, deliverMin)) })
 	}
+	stopping.Wait()
 	for range running {
 		<-ended
 	}
@@ -142,14 +145,18 @@ func (h *Host) RunningFor(d time.Duration) bool {
 func (h *Host) refuse() {
 	h.mu.Lock()
 	h.draining = true
-	var unrun []*invocation
+	waited := map[*ticket]bool{}
 	for _, t := range h.queue.close() {
+		waited[t] = true
 		if t.refused != nil {
 			t.refused()
-			continue
 		}
-		unrun = append(unrun, h.waiting[t])
-		delete(h.waiting, t)
+	}
+	var unrun []*invocation
+	for _, inv := range h.known {
+		if waited[inv.ticket] {
+			unrun = append(unrun, inv)
+		}
 	}
 	h.mu.Unlock()
 	for _, inv := range unrun {
@@ -207,17 +214,20 @@ func (h *Host) unfinished() (all []*invocation) {
 }
 
 // log is the host's log about an invocation.
-func (h *Host) log(inv *invocation) *zap.Logger {
-	fields := []zap.Field{
-		zap.String("tenantId", string(inv.tenant)), zap.String("script", inv.script), zap.String("runId", inv.id),
-	}
+func (h *Host) log(inv *invocation) *zap.Logger { return h.config.Log.With(about(inv)...) }
+
+// about says in the log which invocation it is about.
+func about(inv *invocation) []zap.Field {
+	fields := make([]zap.Field, 0, 8) // room for those of a run that ends well
+	fields = append(fields,
+		zap.String("tenantId", string(inv.tenant)), zap.String("script", inv.script), zap.String("runId", inv.id))
 	if inv.schedule != "" {
 		fields = append(fields, zap.String("schedule", inv.schedule))
 	}
 	if inv.trace != "" {
 		fields = append(fields, zap.String("traceId", inv.trace))
 	}
-	return h.config.Log.With(fields...)
+	return fields
 }
 
 // messageMax is how much of an error's message is logged, in bytes.
@@ -225,15 +235,13 @@ const messageMax = 2000
 
 // report tells log and metrics how an invocation ended: one record each.
 func (h *Host) report(inv *invocation, r *runtime.Result) {
-	log := h.log(inv)
 	for _, incident := range r.Incidents {
-		log.Error("a native call failed in a way that the script may not see", zap.Error(incident))
+		h.log(inv).Error("a native call failed in a way that the script may not see", zap.Error(incident))
 	}
-	fields := []zap.Field{
+	fields := append(about(inv),
 		zap.Bool("ok", r.Error == nil), zap.Float64("durationMs", millis(r.Duration)),
 		zap.Float64("waitedMs", millis(inv.waited())), zap.Int64("instructions", r.Counters.Instructions),
-		zap.Int64("dataOps", r.Counters.DataOps),
-	}
+		zap.Int64("dataOps", r.Counters.DataOps))
 	if e := r.Error; e != nil {
 		message := strings.ToValidUTF8(e.Message[:min(len(e.Message), messageMax)], "")
 		fields = append(fields, zap.String("errorType", string(e.Type)), zap.String("errorMessage", message))
@@ -243,9 +251,9 @@ func (h *Host) report(inv *invocation, r *runtime.Result) {
 		if e.Line > 0 {
 			fields = append(fields, zap.String("file", e.File), zap.Int("line", e.Line))
 		}
-		log.Warn("run failed", fields...)
+		h.config.Log.Warn("run failed", fields...)
 	} else {
-		log.Info("run ended", fields...)
+		h.config.Log.Info("run ended", fields...)
 	}
 	if ended := h.config.Events.Ended; ended != nil {
 		ended(inv.tenant, r)

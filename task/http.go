@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/tenant"
 )
 
 // Error types of requests that don't get as far as an invocation.
@@ -74,10 +75,14 @@ func (h *Host) Handler() http.Handler {
 			answer(w, r, c)
 		})
 	}
+	if len(h.keys) == 0 {
+		return h.guarded(http.NewCrossOriginProtection().Handler(localOnly(mux)))
+	}
 	return h.guarded(mux)
 }
 
-// InternalHandler answers the platform: /healthz, /readyz and /metrics.
+// InternalHandler answers the platform: /healthz, /readyz and /metrics. Under
+// which name it asks doesn't matter.
 func (h *Host) InternalHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answerHealth(w, true) })
@@ -96,13 +101,14 @@ func answerHealth(w http.ResponseWriter, ok bool) {
 	answer(w, code, map[string]bool{"ok": ok})
 }
 
-// guarded answers for a handler that panics, and keeps web pages out of a host
-// that asks for no token.
+// guarded answers for a handler that panics, and sees to it that no body is
+// waited for that nobody reads.
 func (h *Host) guarded(next http.Handler) http.Handler {
-	if len(h.keys) == 0 {
-		next = http.NewCrossOriginProtection().Handler(localOnly(next))
-	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 {
+			// Not every kind of connection has deadlines; those of a server do.
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(unreadTime))
+		}
 		defer func() {
 			if p := recover(); p != nil {
 				h.config.Log.Error("a request panicked", append(stackOf(p), zap.String("pattern", r.Pattern))...)
@@ -179,16 +185,24 @@ func (h *Host) read(w http.ResponseWriter, r *http.Request, c caller, script str
 	if failed != nil {
 		return nil, failed
 	}
+	known := tenant.ID(id)
+	if _, ok := h.config.Tenants[known]; !ok {
+		return nil, tenantUnknown(id)
+	}
+	event := &arriving{ReadCloser: r.Body, in: h.intake, id: known}
+	defer event.leave()
+	r.Body = event
 	body, failed := readBody(w, r)
 	if failed != nil {
 		return nil, failed
 	}
-	work, failed := h.config.Tenants.Invocation(id, script, body)
+	// Of its own: a part of the request's path would keep all of that.
+	work, failed := h.config.Tenants.Invocation(id, strings.Clone(script), body)
 	if failed != nil {
 		return nil, failed
 	}
 	inv := &invocation{
-		id: runtime.NewID(time.Now()), tenant: work.Tenant, script: work.Script, work: work, size: int64(len(body)),
+		id: runtime.NewID(time.Now()), tenant: work.Tenant, script: work.Script, work: work, raw: body, size: int64(len(body)),
 		timeout: min(limit, work.Limits.WithDefaults().Timeout), trace: traceID(r.Header),
 		ctx: h.config.Context(context.Background(), r.Header),
 	}
@@ -209,23 +223,27 @@ func tenantUnknown(id string) *runtime.Error {
 // replayKeyMax is the longest Idempotency-Key.
 const replayKeyMax = 255
 
-// readBody reads an event, for as long as bodyTime.
+// readBody reads an event, for as long as bodyTime. What is left of one that is
+// refused has unreadTime.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, *runtime.Error) {
 	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		return nil, runtime.Errorf(requestInvalid, "Content-Encoding %.40q: send the event as it is", e)
 	}
 	control := http.NewResponseController(w)
-	// Not every kind of connection has deadlines; those of a server do.
-	_ = control.SetReadDeadline(time.Now().Add(bodyTime))
-	defer func() { _ = control.SetReadDeadline(time.Time{}) }()
+	_ = control.SetReadDeadline(time.Now().Add(bodyTime)) // see guarded
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, runtime.EventBytesMax))
+	if err == nil {
+		_ = control.SetReadDeadline(time.Time{})
+		return body, nil
+	}
+	_ = control.SetReadDeadline(time.Now().Add(unreadTime))
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, runtime.Errorf(runtime.EventTooLarge, "the event has more than %d bytes", tooLarge.Limit)
 	}
-	if err != nil {
-		return nil, runtime.Errorf(runtime.EventInvalid, "the event did not arrive: %v", err)
+	if throttled, ok := errors.AsType[*runtime.Error](err); ok {
+		return nil, throttled
 	}
-	return body, nil
+	return nil, runtime.Errorf(runtime.EventInvalid, "the event did not arrive: %v", err)
 }
 
 // timeout reads X-Timeout-Ms.
@@ -258,12 +276,20 @@ func prefers(header http.Header, preference string) (value string, ok bool) {
 // traceID is the trace that a request belongs to, as its traceparent says; ""
 // if it says nothing that can be read.
 func traceID(header http.Header) string {
-	parts := strings.Split(header.Get("Traceparent"), "-")
+	text := header.Get("Traceparent")
+	if len(text) > traceParentMax {
+		return ""
+	}
+	parts := strings.Split(text, "-")
 	if len(parts) < 4 || len(parts[1]) != 32 || strings.Trim(parts[1], "0123456789abcdef") != "" || strings.Trim(parts[1], "0") == "" {
 		return ""
 	}
 	return parts[1]
 }
+
+// traceParentMax is more than a traceparent has, whose later versions may be
+// longer than today's 55 bytes. It is kept as long as the invocation.
+const traceParentMax = 256
 
 // find returns an invocation that exists for the caller.
 func (h *Host) find(w http.ResponseWriter, r *http.Request, c caller) *invocation {

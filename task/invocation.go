@@ -34,6 +34,7 @@ type invocation struct {
 	ticket   *ticket
 	key      *replayKey // under which the request can be repeated; nil if it can't
 	digest   [32]byte   // of its event
+	raw      []byte     // its event as it came, while it waits; guarded by the host's lock
 	size     int64      // of its event, in bytes
 	detached bool       // goes on when its caller hangs up, who can come back
 
@@ -79,12 +80,19 @@ func (h *Host) accept(inv *invocation) (*invocation, *runtime.Error) {
 	}
 	h.prepare(inv)
 	inv.state = queued
-	inv.ticket = &ticket{tenant: inv.tenant, script: inv.script, bytes: inv.size, start: func() { h.start(inv) }}
-	h.waiting[inv.ticket] = inv
-	if failed := h.queue.enter(inv.ticket); failed != nil {
-		delete(h.waiting, inv.ticket)
+	t := &ticket{tenant: inv.tenant, script: inv.script, bytes: inv.size}
+	t.start = func() { h.start(inv, t) }
+	inv.ticket = t
+	if failed := h.queue.enter(t); failed != nil {
 		inv.cancel(nil)
 		return nil, failed
+	}
+	// What waits takes the memory that it is counted with: a text that is read
+	// can be twenty times as large.
+	if t.waits {
+		inv.work.Event = nil
+	} else {
+		inv.raw = nil
 	}
 	h.register(inv)
 	h.open.Add(1)
@@ -112,15 +120,19 @@ func (h *Host) register(inv *invocation) {
 }
 
 // start runs an invocation that has got its slot.
-func (h *Host) start(inv *invocation) {
-	defer h.queue.leave(inv.ticket)
+func (h *Host) start(inv *invocation, t *ticket) {
+	defer h.queue.leave(t)
 	h.mu.Lock()
-	delete(h.waiting, inv.ticket)
-	work := h.begin(inv)
+	work, raw := h.begin(inv), inv.raw
+	inv.raw = nil
 	h.mu.Unlock()
-	if work != nil {
-		h.execute(inv, *work)
+	if work == nil {
+		return
 	}
+	if raw != nil {
+		work.Event, _ = runtime.ParseEvent(raw) // it could be read when it came
+	}
+	h.execute(inv, *work)
 }
 
 // begin marks an invocation as running and returns what to run, nil if it is
@@ -198,7 +210,7 @@ func failed(inv *invocation, e *runtime.Error) *runtime.Result {
 // settle gives an invocation its result, exactly once: it returns false if it
 // has one. abandoned says that its run goes on.
 func (h *Host) settle(inv *invocation, r *runtime.Result, abandoned bool) bool {
-	body := line(r)
+	body := resultLine(r)
 	h.mu.Lock()
 	if inv.state == finished {
 		h.mu.Unlock()
@@ -209,7 +221,7 @@ func (h *Host) settle(inv *invocation, r *runtime.Result, abandoned bool) bool {
 	if inv.reaper != nil {
 		inv.reaper.Stop()
 	}
-	inv.work = nil // its event may be large
+	inv.work, inv.raw, inv.ticket, inv.reaper = nil, nil, nil, nil // the event may be large, and there are many results
 	h.results.keep(h, inv)
 	close(inv.done)
 	h.mu.Unlock()
@@ -217,6 +229,15 @@ func (h *Host) settle(inv *invocation, r *runtime.Result, abandoned bool) bool {
 	h.report(inv, r)
 	h.open.Done()
 	return true
+}
+
+// resultLine is line, without a second look at JSON that is right.
+func resultLine(r *runtime.Result) []byte {
+	text, err := r.MarshalJSON()
+	if err != nil {
+		panic(err) // as in line
+	}
+	return append(text, '\n')
 }
 
 // line is what the host hands out: one line of JSON.
@@ -239,9 +260,8 @@ func (h *Host) stop(inv *invocation, cause error) {
 		return
 	}
 	waits := inv.state == queued && h.queue.withdraw(inv.ticket)
-	if waits {
-		delete(h.waiting, inv.ticket)
-	} else if inv.reaper != nil {
+	// Asking again, or after its time, doesn't give it longer.
+	if !waits && inv.reaper != nil && context.Cause(inv.ctx) == nil && time.Since(inv.started) < inv.timeout {
 		inv.reaper.Stop()
 		inv.reaper = time.AfterFunc(overdue, func() { h.abandon(inv, causeError(cause)) })
 	}

@@ -25,6 +25,17 @@ type Limits struct {
 	// QueueBytes is how many bytes the events of a tenant that wait may have
 	// together. Default 32 MiB.
 	QueueBytes int64
+	// Tenants are those to whom other limits apply.
+	Tenants map[tenant.ID]TenantLimits
+}
+
+// TenantLimits are what one tenant has instead of what all have. The zero value
+// of a field stands for what all have.
+type TenantLimits struct {
+	// Concurrency, ScriptConcurrency and QueueLength are instead of
+	// TenantConcurrency, ScriptConcurrency and QueueLength of [Limits].
+	// ScriptConcurrency is Concurrency at most, unless it is set.
+	Concurrency, ScriptConcurrency, QueueLength int
 }
 
 func (l Limits) withDefaults() (Limits, error) {
@@ -36,7 +47,21 @@ func (l Limits) withDefaults() (Limits, error) {
 	setDefault(&l.ScriptConcurrency, l.TenantConcurrency)
 	setDefault(&l.QueueLength, 1000)
 	setDefault(&l.QueueBytes, 32<<20)
+	for id, own := range l.Tenants {
+		if own.Concurrency < 0 || own.ScriptConcurrency < 0 || own.QueueLength < 0 {
+			return l, fmt.Errorf("limits of tenant %s %+v: want no number below 0", id, own)
+		}
+	}
 	return l, nil
+}
+
+// of are the limits that apply to a tenant.
+func (l Limits) of(id tenant.ID) TenantLimits {
+	own := l.Tenants[id]
+	setDefault(&own.Concurrency, l.TenantConcurrency)
+	setDefault(&own.ScriptConcurrency, min(l.ScriptConcurrency, own.Concurrency))
+	setDefault(&own.QueueLength, l.QueueLength)
+	return own
 }
 
 func setDefault[T comparable](field *T, value T) {
@@ -61,6 +86,7 @@ type queue struct {
 // tenantLine is what the queue knows of a tenant that has something in it.
 type tenantLine struct {
 	tenant  tenant.ID
+	limits  TenantLimits
 	running int
 	scripts map[string]int // running, by script
 	waiting []*ticket      // who came first in front
@@ -75,6 +101,8 @@ type ticket struct {
 	// start is called in a goroutine of its own once the ticket has its slot,
 	// which it has until leave.
 	start func()
+	// waits says, after enter, that there was no slot yet.
+	waits bool
 	// refused, if it is set, is called when the ticket waits and the queue is
 	// closed. Such a ticket is the host's own and may wait whatever waits
 	// already.
@@ -93,14 +121,14 @@ func (q *queue) enter(t *ticket) *runtime.Error {
 	}
 	l := q.lines[t.tenant]
 	if l == nil {
-		l = &tenantLine{tenant: t.tenant, scripts: map[string]int{}}
+		l = &tenantLine{tenant: t.tenant, limits: q.limits.of(t.tenant), scripts: map[string]int{}}
 		q.lines[t.tenant] = l
 	}
-	if q.running < q.limits.Concurrency && q.may(l, t) {
+	if q.running < q.limits.Concurrency && l.may(t) {
 		q.give(l, t)
 		return nil
 	}
-	if t.refused == nil && (len(l.waiting) >= q.limits.QueueLength || l.bytes+t.bytes > q.limits.QueueBytes) {
+	if t.refused == nil && (len(l.waiting) >= l.limits.QueueLength || l.bytes+t.bytes > q.limits.QueueBytes) {
 		q.forget(l)
 		return runtime.Errorf(runtime.TenantThrottled,
 			"%d invocations of the tenant run and %d wait: try again later", l.running, len(l.waiting))
@@ -108,14 +136,15 @@ func (q *queue) enter(t *ticket) *runtime.Error {
 	if len(l.waiting) == 0 {
 		q.turns = append(q.turns, l)
 	}
+	t.waits = true
 	l.waiting = append(l.waiting, t)
 	l.bytes += t.bytes
 	return nil
 }
 
 // may says whether the tenant may have another run, of the ticket's script.
-func (q *queue) may(l *tenantLine, t *ticket) bool {
-	return l.running < q.limits.TenantConcurrency && l.scripts[t.script] < q.limits.ScriptConcurrency
+func (l *tenantLine) may(t *ticket) bool {
+	return l.running < l.limits.Concurrency && l.scripts[t.script] < l.limits.ScriptConcurrency
 }
 
 // give gives the ticket a slot.
@@ -149,7 +178,10 @@ func (q *queue) serve() {
 
 func (q *queue) serveOne() bool {
 	for i, l := range q.turns {
-		at := slices.IndexFunc(l.waiting, func(t *ticket) bool { return q.may(l, t) })
+		if l.running >= l.limits.Concurrency {
+			continue
+		}
+		at := slices.IndexFunc(l.waiting, l.may)
 		if at < 0 {
 			continue
 		}

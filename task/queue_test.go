@@ -94,6 +94,54 @@ func TestNoTenantAndNoScriptHasMoreRunsThanItMay(t *testing.T) {
 	})
 }
 
+func TestATenantHasItsOwnLimits(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		b := newBoard(t, Limits{Concurrency: 20, TenantConcurrency: 4, ScriptConcurrency: 3, QueueLength: 2, Tenants: map[tenant.ID]TenantLimits{
+			"few": {Concurrency: 2}, "one": {ScriptConcurrency: 1}, "many": {Concurrency: 7, ScriptConcurrency: 6}, "long": {QueueLength: 5},
+		}})
+		for _, test := range []struct {
+			tenant                 string
+			sameScript, all, waits int
+		}{
+			{"other", 3, 4, 2}, {"few", 2, 2, 2}, {"one", 1, 4, 2}, {"many", 6, 7, 2}, {"long", 3, 4, 5},
+		} {
+			runs := func() (n int) {
+				for _, r := range b.running {
+					if string(r.tenant) == test.tenant {
+						n++
+					}
+				}
+				return n
+			}
+			for i := range 20 {
+				b.join(fmt.Sprintf("%s/s/%d", test.tenant, i))
+			}
+			if got := runs(); got != test.sameScript {
+				t.Errorf("%s: got %d runs of a script, want %d", test.tenant, got, test.sameScript)
+			}
+			line := b.lines[tenant.ID(test.tenant)]
+			if got := len(line.waiting); got != test.waits {
+				t.Errorf("%s: got %d that wait, want %d", test.tenant, got, test.waits)
+			}
+			for len(line.waiting) > 0 {
+				b.withdraw(line.waiting[0])
+			}
+			for i := range 20 {
+				b.join(fmt.Sprintf("%s/s%d/x", test.tenant, i))
+			}
+			if got := runs(); got != test.all {
+				t.Errorf("%s: got %d runs, want %d", test.tenant, got, test.all)
+			}
+			for len(b.running) > 0 {
+				b.end(0)
+			}
+		}
+		if _, err := (Limits{Tenants: map[tenant.ID]TenantLimits{"a": {Concurrency: -1}}}).withDefaults(); err == nil {
+			t.Error("a limit below 0 is taken")
+		}
+	})
+}
+
 func TestAFullQueueRefusesItsOwnTenantAlone(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		b := newBoard(t, Limits{Concurrency: 1, QueueLength: 2})

@@ -53,7 +53,7 @@ type finishedOne struct {
 	at time.Time
 }
 
-func (f *finishedOne) size() int64 { return int64(len(f.body)) + recordBytes }
+func (f *finishedOne) size() int64 { return int64(cap(f.body)) + recordBytes }
 
 // keep adds an invocation that has just finished.
 func (r *results) keep(h *Host, inv *invocation) {

@@ -89,8 +89,12 @@ func configure(log **zap.Logger) (*lambda.Host, error) {
 	if err != nil {
 		return nil, err
 	}
+	t, err := openTraces(c.Trace.Endpoint, *log)
+	if err != nil {
+		return nil, err
+	}
 	program, err := wire.New(wire.Config{
-		Config: c, HostKind: "lambda", Log: *log, Embedded: open,
+		Config: c, HostKind: "lambda", Log: *log, Embedded: open, Watch: t.watch(),
 		SQLDrivers: map[string]sql.Driver{"postgres": postgres.New(), "mysql": mysql.New()},
 	})
 	if err != nil {
@@ -99,7 +103,7 @@ func configure(log **zap.Logger) (*lambda.Host, error) {
 	return lambda.New(lambda.Config{
 		Engine: program.Engine, Hands: program.Hands, Tenants: tenants, Routes: routes(c),
 		Margin: c.Lambda.Margin.Value(), BatchResponses: c.Lambda.BatchResponses,
-		Thawed: program.DropIdle, Log: *log, RunLog: wire.ScriptLog,
+		Thawed: func() { program.DropIdle(); t.dropIdle() }, Flush: t.flush, Log: *log, RunLog: wire.ScriptLog,
 	})
 }
 

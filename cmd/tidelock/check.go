@@ -4,8 +4,8 @@ import (
 	"context"
 	_ "embed" // names.lua
 	"encoding/json"
+	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,21 +34,28 @@ func checkScripts(cmd *cobra.Command, paths []string) error {
 		return err
 	}
 	findings := []check.Finding{}
+	var unread []error
 	for _, path := range paths {
-		source, err := os.ReadFile(path)
+		source, err := readSource(cmd.InOrStdin(), path)
 		if err != nil {
-			return err
+			unread = append(unread, err)
+			continue
 		}
 		findings = append(findings, check.Source(cmd.Context(), path, string(source), names)...)
 	}
 	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-		err = printJSON(cmd, map[string]any{"ok": len(findings) == 0, "findings": findings})
+		if len(unread) == 0 {
+			err = printJSON(cmd.OutOrStdout(), map[string]any{"ok": len(findings) == 0, "findings": findings})
+		}
 	} else {
 		for _, f := range findings {
 			fmt.Fprintln(cmd.OutOrStdout(), printable(f.String()))
 		}
 	}
-	if err == nil && len(findings) > 0 {
+	switch {
+	case len(unread) > 0:
+		return errors.Join(unread...)
+	case err == nil && len(findings) > 0:
 		return exitFailed
 	}
 	return err

@@ -5,8 +5,12 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"go.uber.org/zap"
 
 	"github.com/tidelock-lua/tidelock/cmd/internal/config"
+	"github.com/tidelock-lua/tidelock/cmd/internal/telemetry"
+	"github.com/tidelock-lua/tidelock/cmd/internal/wire"
+	"github.com/tidelock-lua/tidelock/runtime"
 )
 
 func configCommand() *cobra.Command {
@@ -40,17 +44,37 @@ func checkConfig(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.Directory(); err != nil {
+	tenants, err := c.Directory()
+	if err != nil {
 		return err
 	}
 	if err := c.CheckSecrets(); err != nil {
 		return err
 	}
+	if err := checkTask(c, tenants); err != nil {
+		return err
+	}
 	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-		return printJSON(cmd, map[string]any{"ok": true})
+		return printJSON(cmd.OutOrStdout(), map[string]any{"ok": true})
 	}
 	fmt.Fprintln(cmd.OutOrStdout(), "the configuration is good")
 	return nil
+}
+
+// checkTask makes what tidelock task serve makes before it listens: it knows
+// what a schedule may be.
+func checkTask(c *config.Config, tenants runtime.Directory) error {
+	if len(c.Tenants) == 0 {
+		return nil
+	}
+	log := zap.NewNop()
+	program, err := newProgram(c, log, wire.Config{HostKind: "task"})
+	if err != nil {
+		return err
+	}
+	defer program.Close()
+	_, err = newTask(c, program, tenants, log, telemetry.NewMetrics())
+	return err
 }
 
 func showConfig(cmd *cobra.Command) error {
@@ -63,11 +87,11 @@ func showConfig(cmd *cobra.Command) error {
 		for _, v := range c.Values() {
 			values[v.Key] = v
 		}
-		return printJSON(cmd, values)
+		return printJSON(cmd.OutOrStdout(), values)
 	}
 	columns := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 	for _, v := range c.Values() {
-		fmt.Fprintf(columns, "%s\t%s\t%s\n", v.Key, printable(v.Text), v.Origin)
+		fmt.Fprintf(columns, "%s\t%s\t%s\n", cell(v.Key), cell(v.Text), cell(v.Origin))
 	}
 	return columns.Flush()
 }

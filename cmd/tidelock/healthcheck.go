@@ -28,6 +28,9 @@ func healthcheckCommand() *cobra.Command {
 			if response.StatusCode != http.StatusOK {
 				return fail(cmd, fmt.Errorf("%s answers %s", path, response.Status))
 			}
+			if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+				return printJSON(cmd.OutOrStdout(), map[string]any{"ok": true})
+			}
 			return nil
 		},
 	}

@@ -59,7 +59,7 @@ func locksShowCommand() *cobra.Command {
 					return fail(cmd, err)
 				}
 				if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-					return printJSON(cmd, asFields(*found))
+					return printJSON(cmd.OutOrStdout(), asFields(*found))
 				}
 				describeLock(cmd.OutOrStdout(), l.tenant, *found)
 				return nil
@@ -207,7 +207,7 @@ func (l *locks) free(ctx context.Context, cmd *cobra.Command, name, owner string
 		how = "already free"
 	}
 	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-		return printJSON(cmd, map[string]any{"ok": true, "lock": name, "owner": found.Owner, "freed": answer.Outcome == native.Applied})
+		return printJSON(cmd.OutOrStdout(), map[string]any{"ok": true, "lock": name, "owner": found.Owner, "freed": answer.Outcome == native.Applied})
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "lock %q is %s\n", name, how)
 	return nil
@@ -220,14 +220,14 @@ func printLocks(cmd *cobra.Command, all []lock.Listed) error {
 		for _, l := range all {
 			fields = append(fields, asFields(l))
 		}
-		return printJSON(cmd, map[string]any{"locks": fields})
+		return printJSON(cmd.OutOrStdout(), map[string]any{"locks": fields})
 	}
 	columns := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 	fmt.Fprintln(columns, "NAME\tHOLDER\tRUN\tSCRIPT\tAGE\tFREE IN")
 	for _, l := range all {
 		row := []string{l.Name, holderName(l.By), l.By.Run, l.By.Script, span(l.Age), freeIn(l)}
 		for i := range row {
-			row[i] = strings.ReplaceAll(printable(row[i]), "\t", " ")
+			row[i] = cell(row[i])
 		}
 		fmt.Fprintln(columns, strings.Join(row, "\t"))
 	}
@@ -237,11 +237,11 @@ func printLocks(cmd *cobra.Command, all []lock.Listed) error {
 // describeLock says who holds a lock and what to do about it.
 func describeLock(w io.Writer, id tenant.ID, l lock.Listed) {
 	if l.Left <= 0 {
-		fmt.Fprintf(w, "lock %q was held by %s until it ran out: whoever asks next gets it\n", l.Name, printable(holderText(l.By)))
+		fmt.Fprintf(w, "lock %q was held by %s until it ran out: whoever asks next gets it\n", l.Name, cell(holderText(l.By)))
 		return
 	}
-	fmt.Fprintf(w, "lock %q is held by %s since %s, for %s more; free it with:\n  tidelock locks free %q --tenant %s --owner %s\n",
-		l.Name, printable(holderText(l.By)), span(l.Age), span(l.Left), l.Name, id, l.Owner)
+	fmt.Fprintf(w, "lock %q is held by %s since %s, for %s more; free it with:\n  tidelock locks free --tenant %s --owner %s -- %s\n",
+		l.Name, cell(holderText(l.By)), span(l.Age), span(l.Left), id, shellWord(l.Owner), shellWord(l.Name))
 }
 
 func holderText(h lock.Holder) string {
@@ -273,11 +273,6 @@ func asFields(l lock.Listed) map[string]any {
 		"name": l.Name, "owner": l.Owner, "by": l.By.Attributes(), "start": l.Start.Time(), "until": l.Until.Time(),
 		"age_ms": l.Age.Milliseconds(), "left_ms": l.Left.Milliseconds(), "run_out": l.Left <= 0,
 	}
-}
-
-func printJSON(cmd *cobra.Command, v any) error {
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s\n", escapeControls(envelope(v)))
-	return err
 }
 
 // busy says that a lock was not had, and who holds it as far as that is known.

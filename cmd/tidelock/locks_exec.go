@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -44,7 +45,8 @@ func locksExecCommand() *cobra.Command {
 No shell is involved. The command gets a process group of its own; every signal
 that can be caught is passed on to it. Before the lease ends the group gets TERM,
 and at its end KILL: nothing of it runs on when somebody else may take the lock.
-What it leaves in the background is killed when it ends.
+What it leaves in the background is killed when it ends; on Linux that includes
+what has left its group or session.
 
 The exit code is the command's (128 and the signal's number if a signal ended
 it), 124 if the lease ended first, --busy-code if the lock was not had, 126 or
@@ -54,6 +56,12 @@ it), 124 if the lease ended first, --busy-code if the lock was not had, 126 or
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.ArgsLenAtDash() != 1 || len(args) < 2 {
 				return errNoCommand
+			}
+			if f.busyCode < 0 || f.busyCode > 255 {
+				return fmt.Errorf("--busy-code %d: want 0 to 255", f.busyCode)
+			}
+			if f.wait < 0 {
+				return fmt.Errorf("--wait %v: want 0 or more", f.wait)
 			}
 			if f.killAfter < 0 || f.killAfter >= f.lease {
 				return fmt.Errorf("--kill-after %v: want less than --lease %v", f.killAfter, f.lease)
@@ -72,8 +80,8 @@ it), 124 if the lease ended first, --busy-code if the lock was not had, 126 or
 func (l *locks) exec(ctx context.Context, cmd *cobra.Command, name string, command []string, f execFlags) error {
 	path, err := exec.LookPath(command[0])
 	if err != nil {
-		fmt.Fprintln(cmd.ErrOrStderr(), "tidelock:", err)
-		return exitNotFound
+		complain(cmd.ErrOrStderr(), err)
+		return notRun(err)
 	}
 	host, _ := os.Hostname()
 	lease, err := l.Locks.Acquire(ctx, lock.Request{
@@ -90,7 +98,8 @@ func (l *locks) exec(ctx context.Context, cmd *cobra.Command, name string, comma
 		}
 		return interruptedBy(ctx)
 	case err != nil:
-		return fail(cmd, err)
+		complain(cmd.ErrOrStderr(), err) // standard output is the command's
+		return exitFailed
 	case lease == nil:
 		l.busy(ctx, cmd.ErrOrStderr(), name)
 		return exitCode(f.busyCode)
@@ -106,27 +115,29 @@ func (l *locks) supervise(ctx context.Context, cmd *cobra.Command, path string, 
 	goruntime.LockOSThread()
 	defer goruntime.UnlockOSThread()
 	signals := make(chan os.Signal, 16)
-	signal.Notify(signals)
+	listen(signals, passedOn()...)
+	signal.Notify(signals, syscall.SIGCHLD)
 	defer signal.Stop(signals)
 	if ctx.Err() != nil {
 		return interruptedBy(ctx) // before signals came here
 	}
+	descendants := adopt()
 	child := &exec.Cmd{
-		Path: path, Args: command, Stdin: cmd.InOrStdin(), Stdout: cmd.OutOrStdout(), Stderr: cmd.ErrOrStderr(),
+		Path: path, Args: command, Stdin: cmd.InOrStdin(), Stdout: handed(cmd.OutOrStdout()), Stderr: cmd.ErrOrStderr(),
 		SysProcAttr: childAttributes(cmd.InOrStdin()),
 	}
 	if err := child.Start(); err != nil {
-		fmt.Fprintln(cmd.ErrOrStderr(), "tidelock:", err)
+		complain(cmd.ErrOrStderr(), err)
 		return exitNotRun
 	}
-	group := -child.Process.Pid
+	it := running{group: child.Process.Pid, descendants: descendants}
 	ended := make(chan struct{})
 	stopped := make(chan bool)
-	go func() { stopped <- l.stopAt(end, killAfter, group, signals, ended) }()
+	go func() { stopped <- l.stopAt(end, killAfter, it, signals, ended) }()
 	err := child.Wait()
 	close(ended)
 	atEnd := <-stopped
-	_ = syscall.Kill(group, syscall.SIGKILL) // what it left in the background
+	it.kill() // what it left in the background
 	status, ok := child.ProcessState.Sys().(syscall.WaitStatus)
 	switch {
 	case atEnd:
@@ -142,32 +153,38 @@ func (l *locks) supervise(ctx context.Context, cmd *cobra.Command, path string, 
 	return err
 }
 
-// interruptedBy is the exit code of a command that a signal ended.
-func interruptedBy(ctx context.Context) error {
-	if errors.As(context.Cause(ctx), new(runtime.Shutdown)) {
-		return exitCode(runtime.HostShutdown.ExitCode())
-	}
-	return exitCode(runtime.Cancelled.ExitCode())
-}
-
 // look is how often the end of the lease is compared with both clocks: timers
 // stand still while the machine is suspended.
 const look = 100 * time.Millisecond
 
-// stopAt passes signals on to a process group, and ends it at the end of the
-// lease: TERM killAfter before, then KILL. It returns when ended is closed,
-// whether it was that end.
-func (l *locks) stopAt(end, killAfter time.Duration, group int, signals <-chan os.Signal, ended <-chan struct{}) bool {
-	told := false
+// running is a command that runs, with all that it has started.
+type running struct {
+	group       int         // its process group, which has the id of its process
+	descendants descendants // of ours
+}
+
+func (r running) signal(s syscall.Signal) { _ = syscall.Kill(-r.group, s) } // it may have ended
+
+// kill ends all of it.
+func (r running) kill() {
+	r.signal(syscall.SIGKILL)
+	r.descendants.kill()
+}
+
+// stopAt passes signals on to a command, and ends it at the end of the lease:
+// TERM killAfter before, then KILL. It returns when ended is closed, whether it
+// was that end.
+func (l *locks) stopAt(end, killAfter time.Duration, it running, signals <-chan os.Signal, ended <-chan struct{}) bool {
+	told, orphans := false, false
 	for {
 		left := end - l.Hands.Fast()
 		if !told && left <= killAfter {
-			_ = syscall.Kill(group, syscall.SIGTERM)
-			_ = syscall.Kill(group, syscall.SIGCONT)
+			it.signal(syscall.SIGTERM)
+			it.signal(syscall.SIGCONT)
 			told = true
 		}
 		if left <= 0 {
-			_ = syscall.Kill(group, syscall.SIGKILL)
+			it.kill()
 			left = look
 		}
 		if !told {
@@ -180,16 +197,37 @@ func (l *locks) stopAt(end, killAfter time.Duration, group int, signals <-chan o
 			return told
 		case s := <-signals:
 			timer.Stop()
-			if passedOn(s) {
-				_ = syscall.Kill(group, s.(syscall.Signal))
+			if s == syscall.SIGCHLD {
+				orphans = true // perhaps
+			} else {
+				it.signal(s.(syscall.Signal))
 			}
 		case <-timer.C:
+			if orphans {
+				it.descendants.reap(it.group)
+				orphans = false
+			}
 		}
 	}
 }
 
-// passedOn says whether a signal is meant for the command: not the news of its
+// passedOn are the signals that are meant for the command: not the news of its
 // own end, nor those by which Go's scheduler talks to itself.
-func passedOn(s os.Signal) bool {
-	return s != syscall.SIGCHLD && s != syscall.SIGURG && s != syscall.SIGPIPE
+func passedOn() (all []syscall.Signal) {
+	for s := syscall.Signal(1); s <= 64; s++ {
+		switch s {
+		case syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGCHLD, syscall.SIGURG, syscall.SIGPIPE:
+		default:
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// notRun is the exit code of a command that is not to be found, or no command.
+func notRun(err error) error {
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EISDIR) {
+		return exitNotRun
+	}
+	return exitNotFound
 }

@@ -8,26 +8,55 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tidelock-lua/tidelock/cmd/internal/config"
+	"github.com/tidelock-lua/tidelock/runtime"
 )
 
-func main() { os.Exit(run(os.Args[1:])) }
+func main() {
+	keepWithoutReader()
+	os.Exit(run(os.Args[1:], &stdout{file: os.Stdout}))
+}
 
-// run runs one command and returns the exit code of the process.
-func run(args []string) int {
+// run runs one command and returns the exit code of the process. Whatever the
+// command says of itself, it has failed if what it printed was not written.
+func run(args []string, out *stdout) int {
 	root := rootCommand()
 	root.SetArgs(args)
+	root.SetOut(out)
 	err := root.Execute()
 	var exit exitCode
 	switch {
-	case err == nil:
-		return 0
-	case errors.As(err, &exit):
+	case errors.As(err, &exit) && exit != 0:
 		return int(exit)
+	case readerGone(out.failed):
+		return int(exitPipe)
+	case out.failed != nil:
+		complain(root.ErrOrStderr(), out.failed)
+		return runtime.HostInternal.ExitCode()
+	case err == nil, errors.As(err, &exit): // exit code 0
+		return 0
+	case wantsJSON(args):
+		_ = printJSON(out, map[string]any{"ok": false, "error": runtime.Errorf(runtime.HostConfigInvalid, "%v", err)})
 	}
-	fmt.Fprintln(os.Stderr, "tidelock:", err)
+	if !wantsJSON(args) || out.failed != nil {
+		complain(root.ErrOrStderr(), err)
+	}
 	return exitUsage
+}
+
+// wantsJSON looks for --json in a command line that may not be understood.
+func wantsJSON(args []string) bool {
+	for _, arg := range args {
+		switch arg {
+		case "--json", "--json=true":
+			return true
+		case "--":
+			return false
+		}
+	}
+	return false
 }
 
 func rootCommand() *cobra.Command {
@@ -40,7 +69,39 @@ func rootCommand() *cobra.Command {
 	root.PersistentFlags().Bool("json", false, "print machine-readable JSON, one object a line")
 	root.PersistentFlags().String("config", "", "configuration file (default "+config.DefaultFile+" if it is there, environment "+config.EnvFile+")")
 	root.AddCommand(runCommand(), checkCommand(), replCommand(), locksCommand(), tableCommand(), configCommand(), healthcheckCommand(), taskCommand(), versionCommand())
+	sayOnce(root)
 	return root
+}
+
+// sayOnce makes it an error to say a flag twice: the first would be ignored
+// without a word.
+func sayOnce(cmd *cobra.Command) {
+	wrap := func(f *pflag.Flag) {
+		_, list := f.Value.(pflag.SliceValue)
+		if _, wrapped := f.Value.(*single); !list && !wrapped && f.Value.Type() != "stringToString" {
+			f.Value = &single{Value: f.Value}
+		}
+	}
+	cmd.PersistentFlags().VisitAll(wrap)
+	cmd.Flags().VisitAll(wrap)
+	for _, below := range cmd.Commands() {
+		sayOnce(below)
+	}
+}
+
+// single is the value of a flag that may be said once.
+type single struct {
+	pflag.Value
+	said bool
+}
+
+// Set sets the value.
+func (s *single) Set(text string) error {
+	if s.said {
+		return errors.New("it was given already")
+	}
+	s.said = true
+	return s.Value.Set(text)
 }
 
 // exitUsage is the exit code of a command that was called wrongly.

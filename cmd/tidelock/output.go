@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
+	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
-	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
 	"github.com/tidelock-lua/tidelock/runtime"
@@ -34,8 +34,49 @@ func printResult(cmd *cobra.Command, r *runtime.Result) error {
 	return err
 }
 
+// printJSON writes what a command prints with --json.
+func printJSON(w io.Writer, v any) error {
+	_, err := fmt.Fprintf(w, "%s\n", escapeControls(envelope(v)))
+	return err
+}
+
+// cell is a text as an entry of a table: quoted if a terminal wouldn't show it
+// as it is, or in its column.
+func cell(s string) string {
+	odd := func(r rune) bool { return !strconv.IsPrint(r) }
+	if strings.ContainsFunc(s, odd) || !utf8.ValidString(s) || strings.TrimSpace(s) != s || strings.HasPrefix(s, `"`) {
+		return strconv.Quote(s)
+	}
+	return s
+}
+
+// shellWord is a text as a word that a shell takes as it is. What people are
+// told to run may hold names that others have chosen.
+func shellWord(s string) string {
+	plain := func(r rune) bool {
+		return r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-./:@%+,=", r))
+	}
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return s
+	}
+	if utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
+		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	}
+	// As bash, ksh and zsh read it, and POSIX since 2024.
+	var b strings.Builder
+	for i := range len(s) {
+		if c := s[i]; c >= ' ' && c < 0x7f && c != '\'' && c != '\\' {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, `\%03o`, c)
+		}
+	}
+	return "$'" + b.String() + "'"
+}
+
 // escapeControls escapes the control characters that JSON allows to stand in
-// strings as they are, DEL and U+0080 to U+009F: a terminal would obey them.
+// strings as they are, DEL, U+0080 to U+009F, and those that change the order of
+// what is shown: a terminal would obey them.
 func escapeControls(text []byte) []byte {
 	if !bytes.ContainsFunc(text, isControl) {
 		return text
@@ -51,12 +92,10 @@ func escapeControls(text []byte) []byte {
 	return escaped
 }
 
-// isControl says whether a terminal may obey r instead of showing it.
-func isControl(r rune) bool { return r < ' ' || 0x7f <= r && r < 0xa0 }
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && isatty.IsTerminal(f.Fd())
+// isControl says whether a terminal may obey r instead of showing it, or show
+// what follows in another order or line.
+func isControl(r rune) bool {
+	return r < ' ' || 0x7f <= r && r < 0xa0 || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r)
 }
 
 // envelope is what a command prints with --json.
@@ -75,7 +114,9 @@ func envelope(v any) []byte {
 // people. inv is nil if the run hasn't begun.
 func report(cmd *cobra.Command, e *runtime.Error, inv *runtime.Invocation) error {
 	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s\n", escapeControls(envelope(map[string]any{"ok": false, "error": e})))
+		if err := printJSON(cmd.OutOrStdout(), map[string]any{"ok": false, "error": e}); err != nil && !readerGone(err) {
+			describe(cmd.ErrOrStderr(), e, inv)
+		}
 	} else {
 		describe(cmd.ErrOrStderr(), e, inv)
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -28,5 +30,58 @@ func TestControlCharactersOfAResultAreEscaped(t *testing.T) {
 	got := string(escapeControls([]byte("{\"a\":\"\x7f\u009b\u00a0ü\"}\n")))
 	if want := "{\"a\":\"\\u007f\\u009b\u00a0ü\"}\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// What people are told to run may hold names that tenants have chosen.
+func TestAWordIsToAShellWhatItWas(t *testing.T) {
+	for _, word := range []string{
+		"import-42", "", " ", "a b", "$(touch x)", "`id`", `"; x; "`, "it's", `a\b`, "*", "~", "!x", "#", "a;b", "a&b", "a|b", "<>", "{a,b}", "ü ñ", "-x",
+	} {
+		quoted := shellWord(word)
+		got, err := exec.Command("sh", "-c", "printf '%s' "+quoted).Output()
+		if err != nil || string(got) != word {
+			t.Errorf("%q as %s: got %q, %v", word, quoted, got, err)
+		}
+	}
+	for word, want := range map[string]string{
+		"a\nb": `$'a\012b'`, "\x1b[31m": `$'\033[31m'`, "\u202ex'\\": `$'\342\200\256x\047\134'`, "\xff": `$'\377'`,
+	} {
+		if got := shellWord(word); got != want {
+			t.Errorf("%q: got %s, want %s", word, got, want)
+		}
+	}
+}
+
+func TestAnEntryOfATableStaysInItsPlace(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain": "plain", "a b": "a b", `say "x"`: `say "x"`, "ü": "ü", "": "", " a": `" a"`, "a\tb": `"a\tb"`, "a\nb": `"a\nb"`,
+		"\x1b": `"\x1b"`, "\u202e": `"\u202e"`, "\u2028": `"\u2028"`, "\xff": `"\xff"`, `"a"`: `"\"a\""`, "\u00a0": `"\u00a0"`,
+	} {
+		if got := cell(text); got != want {
+			t.Errorf("%q: got %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestWhatWasNotWrittenIsAFailure(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("there is no /dev/full here") // it is Linux's
+	}
+	defer full.Close()
+	for _, args := range [][]string{{"version"}, {"version", "--json"}, {"--help"}, {"completion", "bash"}} {
+		if code := run(args, &stdout{file: full}); code != 125 {
+			t.Errorf("%v: got exit code %d, want 125", args, code)
+		}
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	r.Close()
+	if code := run([]string{"version"}, &stdout{file: w}); code != 141 {
+		t.Errorf("got exit code %d without a reader, want 141", code)
 	}
 }

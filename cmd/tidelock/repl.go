@@ -50,7 +50,7 @@ func evaluate(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	var t repl.Terminal = &piped{lines: bufio.NewScanner(cmd.InOrStdin()), out: cmd.OutOrStdout()}
+	var t repl.Terminal = &piped{lines: bufio.NewReader(cmd.InOrStdin()), out: cmd.OutOrStdout()}
 	if in, ok := cmd.InOrStdin().(*os.File); ok && isTerminal(in) {
 		names, err := scriptNames(cmd)
 		if err != nil {
@@ -81,13 +81,13 @@ func evaluate(cmd *cobra.Command, name string) error {
 
 // piped reads lines that nobody types.
 type piped struct {
-	lines *bufio.Scanner
+	lines *bufio.Reader
 	out   io.Writer
 }
 
 func (p *piped) Line(string) (string, bool) {
-	more := p.lines.Scan()
-	return p.lines.Text(), more
+	line, err := p.lines.ReadString('\n')
+	return strings.TrimRight(line, "\r\n"), err == nil || line != ""
 }
 
 func (p *piped) Say(text string) { fmt.Fprintln(p.out, printable(text)) }

@@ -1,14 +1,13 @@
 package main
 
 import (
-	"context"
-	"errors"
+	"bytes"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,8 +35,9 @@ func runCommand() *cobra.Command {
 		Long: `Run a script and print its result as JSON.
 
 A script is a chunk that returns a value, or a function that is called with
-the event. The result goes to standard output, everything else to standard
-error. Ctrl-C interrupts the script; its locks are released.`,
+the event; - reads it from standard input. The result goes to standard output,
+everything else to standard error. Ctrl-C interrupts the script; its locks are
+released.`,
 		Example: "  tidelock run import.lua --event @rows.json --timeout 5m",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return runScript(cmd, args[0], f) },
@@ -88,7 +88,10 @@ func runScript(cmd *cobra.Command, path string, f runFlags) error {
 	if result.Error != nil {
 		return report(cmd, result.Error, inv)
 	}
-	return printResult(cmd, result)
+	if err := printResult(cmd, result); err != nil && !readerGone(err) {
+		return report(cmd, runtime.Errorf(runtime.HostInternal, "the script succeeded, but its result can't be written: %v", err), nil)
+	}
+	return nil
 }
 
 // invocation reads all that a run needs, before anything is opened.
@@ -100,13 +103,19 @@ func invocation(cmd *cobra.Command, path string, f runFlags) (*runtime.Invocatio
 	if cmd.Flags().Changed("timeout") && f.timeout <= 0 {
 		return nil, runtime.Errorf(runtime.HostConfigInvalid, "--timeout %v: want more than 0", f.timeout)
 	}
+	if n := f.readsOfStdin(path); n > 1 {
+		return nil, runtime.Errorf(runtime.HostConfigInvalid, "standard input is named %d times by -", n)
+	}
 	event, failed := readEvent(cmd.InOrStdin(), f.event)
 	if failed != nil {
 		return nil, failed
 	}
-	source, err := os.ReadFile(path)
+	source, err := readSource(cmd.InOrStdin(), path)
 	if err != nil {
 		return nil, runtime.Errorf(runtime.ScriptNotFound, "%v", err)
+	}
+	if path == "-" {
+		path = "stdin"
 	}
 	root, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
@@ -119,6 +128,40 @@ func invocation(cmd *cobra.Command, path string, f runFlags) (*runtime.Invocatio
 	}, nil
 }
 
+// readsOfStdin counts what is to be read from standard input.
+func (f runFlags) readsOfStdin(path string) (n int) {
+	for _, name := range append(slices.Collect(maps.Values(f.streams)), path, f.event) {
+		if name == "-" {
+			n++
+		}
+	}
+	return n
+}
+
+// sourceBytesMax is what is read of a script; the compiler's limit is lower.
+const sourceBytesMax = 1 << 20
+
+// readSource reads a script, - is standard input, without the mark that some
+// editors put before a text: the compiler counts columns without it.
+func readSource(stdin io.Reader, path string) (source []byte, err error) {
+	if path == "-" {
+		source, err = io.ReadAll(io.LimitReader(stdin, sourceBytesMax))
+	} else {
+		source, err = readFile(path, sourceBytesMax)
+	}
+	return bytes.TrimPrefix(source, []byte("\ufeff")), err
+}
+
+// readFile reads a file, but no more than max bytes: a device may have no end.
+func readFile(path string, max int64) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, max))
+}
+
 // readEvent reads the event that --event names.
 func readEvent(stdin io.Reader, event string) (any, *runtime.Error) {
 	var text []byte
@@ -127,7 +170,7 @@ func readEvent(stdin io.Reader, event string) (any, *runtime.Error) {
 	case event == "-":
 		text, err = io.ReadAll(io.LimitReader(stdin, runtime.EventBytesMax+1))
 	case len(event) > 0 && event[0] == '@':
-		text, err = os.ReadFile(event[1:])
+		text, err = readFile(event[1:], runtime.EventBytesMax+1)
 	default:
 		text = []byte(event)
 	}
@@ -136,29 +179,3 @@ func readEvent(stdin io.Reader, event string) (any, *runtime.Error) {
 	}
 	return runtime.ParseEvent(text)
 }
-
-// interruptible returns a context that Ctrl-C cancels, and a request to
-// terminate as well, which is then reported as a shutdown. A second signal
-// ends the process at once.
-func interruptible(parent context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(parent)
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		select {
-		case s := <-signals:
-			signal.Stop(signals)
-			if s == syscall.SIGTERM {
-				cancel(runtime.Shutdown{})
-			}
-			cancel(errInterrupted)
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() {
-		signal.Stop(signals)
-		cancel(nil)
-	}
-}
-
-var errInterrupted = errors.New("interrupted by the operator")

@@ -56,7 +56,17 @@ func loadConfig(cmd *cobra.Command) (*config.Config, error) {
 		}
 		o.Flags = append(o.Flags, config.Flag{Key: key, Name: "--" + f.Name, Value: value})
 	})
-	return config.Load(o)
+	c, err := config.Load(o)
+	if err != nil {
+		return nil, err
+	}
+	// The flag counts more than a list of the tenant's own too.
+	if id, _ := cmd.Flags().GetString("tenant"); cmd.Flags().Changed("allow-net") && c.Tenants[id].HTTP != nil {
+		t := c.Tenants[id]
+		t.HTTP = &c.HTTP
+		c.Tenants[id] = t
+	}
+	return c, nil
 }
 
 // newProgram puts the runtime of a command together. more says what is special
@@ -81,5 +91,7 @@ func newLog(c *config.Config) *zap.Logger {
 	if people {
 		out = terminalLog{os.Stderr}
 	}
-	return wire.NewLog(out, people).WithOptions(zap.IncreaseLevel(wire.Level(c.Log.Level)))
+	log := wire.NewLog(out, people).WithOptions(zap.IncreaseLevel(wire.Level(c.Log.Level)))
+	wire.TakeOver(log)
+	return log
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"text/tabwriter"
@@ -110,8 +111,7 @@ func createTable(ctx context.Context, cmd *cobra.Command, s *dynamo.Store, name 
 		return fail(cmd, err)
 	}
 	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s\n", envelope(map[string]any{"ok": true, "table": name, "created": created}))
-		return nil
+		return printJSON(cmd.OutOrStdout(), map[string]any{"ok": true, "table": name, "created": created})
 	}
 	what := "was there already"
 	if created {
@@ -131,11 +131,13 @@ func checkTable(ctx context.Context, cmd *cobra.Command, s *dynamo.Store, name s
 		ok = ok && f.Level != dynamo.Problem
 	}
 	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s\n", envelope(map[string]any{"ok": ok, "table": name, "findings": findings}))
+		if err := printJSON(cmd.OutOrStdout(), map[string]any{"ok": ok, "table": name, "findings": findings}); err != nil {
+			return err
+		}
 	} else {
 		columns := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 		for _, f := range findings {
-			fmt.Fprintf(columns, "%s\t%s\t%s\n", f.Level, f.Check, f.Text)
+			fmt.Fprintf(columns, "%s\t%s\t%s\n", f.Level, f.Check, cell(f.Text))
 		}
 		if err := columns.Flush(); err != nil {
 			return err
@@ -150,9 +152,14 @@ func checkTable(ctx context.Context, cmd *cobra.Command, s *dynamo.Store, name s
 // fail tells why a command did not do what it should.
 func fail(cmd *cobra.Command, err error) error {
 	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s\n", envelope(map[string]any{"ok": false, "error": map[string]any{"message": err.Error()}}))
+		if err := printJSON(cmd.OutOrStdout(), map[string]any{"ok": false, "error": map[string]any{"message": err.Error()}}); err != nil {
+			return err
+		}
 	} else {
-		fmt.Fprintln(cmd.ErrOrStderr(), "tidelock:", err)
+		complain(cmd.ErrOrStderr(), err)
 	}
 	return exitFailed
 }
+
+// complain tells people what went wrong.
+func complain(w io.Writer, err error) { fmt.Fprintln(w, "tidelock:", printable(err.Error())) }

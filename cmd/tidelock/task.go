@@ -90,10 +90,10 @@ func serve(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	log.Info("serving", zap.String("listen", api.Addr().String()), zap.String("internalListen", internal.Addr().String()),
-		zap.Int("tenants", len(tenants)), zap.Int("schedules", len(c.Task.Schedules)), zap.Duration("stopTimeout", c.Task.StopTimeout.Value()))
 	ctx, stop := stoppable(cmd.Context(), log, host.Hurry)
 	defer stop()
+	log.Info("serving", zap.String("listen", api.Addr().String()), zap.String("internalListen", internal.Addr().String()),
+		zap.Int("tenants", len(tenants)), zap.Int("schedules", len(c.Task.Schedules)), zap.Duration("stopTimeout", c.Task.StopTimeout.Value()))
 	if agent, after := os.Getenv("ECS_AGENT_URI"), c.Task.ProtectAfter.Value(); agent != "" && after > 0 {
 		go protection.New(agent, log).Keep(ctx, func() bool { return host.RunningFor(after) })
 	}
@@ -116,6 +116,7 @@ func newTask(c *config.Config, program *wire.Program, tenants runtime.Directory,
 		Limits: task.Limits{
 			Concurrency: int(c.Task.Running), TenantConcurrency: int(c.Task.TenantRunning),
 			ScriptConcurrency: int(c.Task.ScriptRunning), QueueLength: int(c.Task.Queue),
+			Tenants: tenantLimits(c),
 		},
 		StopTimeout: c.Task.StopTimeout.Value(),
 		HostName:    hostName, Process: strconv.Itoa(os.Getpid()),
@@ -149,6 +150,18 @@ func taskTokens(c *config.Config) ([]task.Token, error) {
 	return tokens, nil
 }
 
+// tenantLimits are the limits of tenants that have their own.
+func tenantLimits(c *config.Config) map[tenant.ID]task.TenantLimits {
+	limits := map[tenant.ID]task.TenantLimits{}
+	for id, t := range c.Tenants {
+		own := task.TenantLimits{Concurrency: int(t.Running), ScriptConcurrency: int(t.ScriptRunning), QueueLength: int(t.Queue)}
+		if own != (task.TenantLimits{}) {
+			limits[tenant.ID(id)] = own
+		}
+	}
+	return limits
+}
+
 func taskSchedules(c *config.Config) (out []task.Schedule) {
 	for _, name := range slices.Sorted(maps.Keys(c.Task.Schedules)) {
 		s := c.Task.Schedules[name]
@@ -165,7 +178,7 @@ func taskSchedules(c *config.Config) (out []task.Schedule) {
 func stoppable(parent context.Context, log *zap.Logger, hurry func()) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(parent)
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	listen(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	over := make(chan struct{})
 	go func() {
 		for n := 0; ; n++ {

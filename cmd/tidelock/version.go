@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -24,7 +23,7 @@ func versionCommand() *cobra.Command {
 				v.Version = info.Main.Version
 			}
 			if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(v)
+				return printJSON(cmd.OutOrStdout(), v)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "tidelock %s %s %s\n", v.Version, v.Go, v.System)
 			return nil

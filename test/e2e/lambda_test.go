@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -299,7 +300,9 @@ func TestAFunctionThatCanNotStartTellsThePlatformWhy(t *testing.T) {
 		{"a folder that is not there", "tenants: { acme: { scripts: missing } }", "", "tenants.acme: "},
 		{"an embedded file", "tenants: { acme: {} }", "TIDELOCK_DB__FILE=/tmp/x.db", "TIDELOCK_DB__FILE: db.file: each environment of the function would have a file of its own"},
 		{"an engine that it has not", "tenants: { acme: {} }\ndb: { file: x.db }\nlambda: { embedded_db: true }", "", "tidelock.yaml:2: db.file: this program was built without"},
-		{"a route to nobody", "tenants: { acme: {} }\nlambda: { routes: [ { match: x, tenant: beta } ] }", "", `route \"x\": there is no tenant \"beta\"`},
+		{"a route to nobody", "tenants: { acme: {} }\nlambda: { routes: [ { match: x, tenant: beta } ] }", "", `tidelock.yaml:2: lambda.routes.0.tenant: there is no tenant \"beta\"`},
+		{"a collector that is no URL", "tenants: { acme: {} }\ntrace: { endpoint: x }", "", "tidelock.yaml:2: trace.endpoint: want a URL"},
+		{"a secret in its place", "tenants: { acme: {} }\nsql: { a: { driver: postgres, password: hunter2 } }", "", `tidelock.yaml:2: sql.a.password: got something else`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -393,6 +396,56 @@ func testFunctionThawed(t *testing.T, tb *table) {
 		t.Errorf("%d connections after the pause as before", thawed)
 	}
 	f.logged("idle connections are dropped after a pause", 1)
+}
+
+// Spans are sent before the answer: the environment may be frozen, or thrown
+// away, after it.
+func TestAFunctionSendsItsSpansBeforeItAnswers(t *testing.T) {
+	t.Parallel()
+	sent := make(chan string, 100)
+	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		sent <- string(body)
+	}))
+	defer collector.Close()
+	f := startFunction(t, "TIDELOCK_TRACE__ENDPOINT="+collector.URL)
+	for n := range 3 {
+		answered := f.Send(lambdaapi.Invocation{Payload: envelope("local", fmt.Sprint(n)), Timeout: time.Minute}).AwaitAnswer(t)
+		if answered.Body != fmt.Sprint(n) {
+			t.Fatalf("got %s", answered.Body)
+		}
+		all := ""
+		for len(sent) > 0 {
+			all += <-sent
+		}
+		for _, want := range []string{
+			`"name":"run"`, `"name":"native.lock.with"`, `"name":"lock wait"`, `"name":"lock hold"`,
+			`"traceId":"5bef4de7ad49b0e87f6ef6c87fc2e700"`, `"parentSpanId":"9a9197af755a6419"`,
+		} {
+			if !strings.Contains(all, want) {
+				t.Errorf("no %s in what was sent before answer %d: %s", want, n, all)
+			}
+		}
+	}
+}
+
+// A collector that doesn't answer costs a bounded time, and no answer.
+func TestAFunctionAnswersWithoutItsCollector(t *testing.T) {
+	t.Parallel()
+	over := make(chan struct{})
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-over }))
+	defer collector.Close()
+	defer close(over)
+	f := startFunction(t, "TIDELOCK_TRACE__ENDPOINT="+collector.URL)
+	for n := range 3 {
+		if got := f.Invoke(t, lambdaapi.Invocation{Payload: envelope("echo", fmt.Sprint(n)), Timeout: time.Minute}); got.Body != fmt.Sprint(n) {
+			t.Errorf("got %s", got.Body)
+		}
+	}
+	f.logged("not all spans were sent", 1)
 }
 
 // functionEnv are the variables with which a function uses the table.

@@ -29,6 +29,7 @@ func TestASignalStopsTheScriptAndFreesItsLock(t *testing.T) {
 	}{
 		{syscall.SIGINT, 130, "Script.Cancelled: cancelled: interrupted by the operator"},
 		{syscall.SIGTERM, 143, "Host.Shutdown: the host is shutting down"},
+		{syscall.SIGHUP, 143, "Host.Shutdown: the host is shutting down"},
 	} {
 		t.Run(test.signal.String(), func(t *testing.T) {
 			t.Parallel()

@@ -19,7 +19,8 @@ type Config struct {
 	Log     Log               `key:"log"`
 	Trace   Trace             `key:"trace"`
 
-	values []Value // for Values
+	values  []Value           // for Values
+	origins map[string]string // by path, with dots
 }
 
 // DB says where native.db keeps its data: in an embedded file or in a table of
@@ -52,7 +53,7 @@ type Lock struct {
 // Limits bound each run; what they mean stands at tenant.Limits.
 type Limits struct {
 	Timeout      Duration `key:"timeout"`
-	Instructions Budget   `key:"instructions"` // 0: no limit
+	Instructions *Budget  `key:"instructions"` // 0: no limit
 	Memory       Size     `key:"memory"`
 	Coroutines   Count    `key:"coroutines"`
 	MaxDataOps   Count    `key:"max_data_ops"`
@@ -102,6 +103,11 @@ type Tenant struct {
 	// Tokens let their bearers act for the tenant over HTTP, as
 	// "sha256:<hex>".
 	Tokens []string `key:"tokens"`
+	// Running, ScriptRunning and Queue are instead of tenant_running,
+	// script_running and queue of tidelock task serve.
+	Running       Count `key:"running"`
+	ScriptRunning Count `key:"script_running"`
+	Queue         Count `key:"queue"`
 }
 
 // Task configures tidelock task serve.
@@ -119,7 +125,7 @@ type Task struct {
 	// ProtectAfter is how long a script has to run before a service of Amazon
 	// ECS is asked not to end the task, to scale in or to deploy, until it is
 	// over. 0: never. Default 10 s.
-	ProtectAfter Duration `key:"protect_after"`
+	ProtectAfter Threshold `key:"protect_after"`
 	// Running bounds the runs at once of the process, of one tenant and of one
 	// script. Defaults 256, 64 and 64.
 	Running       Count `key:"running"`

@@ -68,6 +68,7 @@ func TestWhatIsWrongIsNamedWithItsPlace(t *testing.T) {
 		{"", []string{"TIDELOCK_DB__TABEL=x"}, `TIDELOCK_DB__TABEL: db.tabel: unknown key, did you mean "table"?`},
 		{"limits: {timeout: 30}", nil, `tidelock.yaml:1: limits.timeout: got 30, want a time with its unit`},
 		{"limits: {timeout: 0s}", nil, `limits.timeout: got 0s, want more than 0`},
+		{"task: {protect_after: -1s}", nil, `task.protect_after: got -1s, want more than 0`},
 		{"limits: {timeout: -1s}", nil, `limits.timeout: got -1s, want more than 0`},
 		{"limits: {timeout: 999999h}", nil, `limits.timeout: got 999999h, want more than 0 and at most`},
 		{"limits: {memory: 0}", nil, `limits.memory: got 0, want a size`},
@@ -251,4 +252,11 @@ func FuzzLoad(f *testing.F) {
 		d := decoder{origins: map[string]string{}}
 		d.check(l)
 	})
+}
+
+func TestAThresholdOfZeroIsNever(t *testing.T) {
+	c, err := load(t, "task: {protect_after: 0}", nil)
+	if err != nil || c.Task.ProtectAfter != 0 {
+		t.Errorf("got %v, %v, want 0", c, err)
+	}
 }

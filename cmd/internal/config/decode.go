@@ -33,7 +33,7 @@ func (c *Config) Values() []Value { return c.values }
 // check looks whether a layer is well formed, and notes where each value
 // stands. Relative paths of a file become relative to its folder.
 func (d *decoder) check(l layer) {
-	w := walker{layer: l, errs: &d.errs, found: func(path []string, _ reflect.Value) {
+	w := walker{layer: l, errs: &d.errs, found: func([]string, reflect.Value) {}, seen: func(path []string) {
 		d.origins[strings.Join(path, ".")] = l.origin(path)
 	}}
 	w.walk(reflect.ValueOf(new(Config)).Elem(), l.values, nil)
@@ -41,7 +41,7 @@ func (d *decoder) check(l layer) {
 
 // decode fills c from the values of all layers.
 func (d *decoder) decode(c *Config, values map[string]any) {
-	w := walker{errs: &d.errs, found: func(path []string, v reflect.Value) {
+	w := walker{errs: &d.errs, seen: func([]string) {}, found: func(path []string, v reflect.Value) {
 		key := strings.Join(path, ".")
 		d.values = append(d.values, Value{key, text(v), d.origins[key]})
 	}}
@@ -54,6 +54,7 @@ func (d *decoder) decode(c *Config, values map[string]any) {
 type walker struct {
 	layer layer
 	errs  *[]error
+	seen  func(path []string)                  // for each key, before its value
 	found func(path []string, v reflect.Value) // for each value that is set
 }
 
@@ -63,6 +64,9 @@ func (w *walker) wrong(path []string, format string, args ...any) {
 
 // walk sets v from raw.
 func (w *walker) walk(v reflect.Value, raw any, path []string) {
+	if len(path) > 0 {
+		w.seen(path)
+	}
 	if raw == nil {
 		return
 	}
@@ -83,7 +87,7 @@ func (w *walker) walk(v reflect.Value, raw any, path []string) {
 	case reflect.Bool:
 		b, err := strconv.ParseBool(fmt.Sprint(raw))
 		if err != nil {
-			w.wrong(path, "got %v, want true or false", raw)
+			w.wrong(path, "got %s, want true or false", shown(path, raw))
 			return
 		}
 		v.SetBool(b)
@@ -91,7 +95,7 @@ func (w *walker) walk(v reflect.Value, raw any, path []string) {
 	default:
 		s, ok := raw.(string)
 		if !ok {
-			w.wrong(path, "got %v, want a text: put it into quotes", raw)
+			w.wrong(path, "got %s, want a text: put it into quotes", shown(path, raw))
 			return
 		}
 		v.SetString(s)
@@ -106,13 +110,37 @@ func (w *walker) scalar(v reflect.Value, t encoding.TextUnmarshaler, raw any, pa
 		return
 	}
 	if err := t.UnmarshalText(fmt.Append(nil, raw)); err != nil {
-		if _, secret := t.(*Secret); secret {
-			raw = "something else" // it may be the secret
-		}
-		w.wrong(path, "got %v, %v", raw, err)
+		w.wrong(path, "got %s, %v", shown(path, raw), err)
 		return
 	}
 	w.found(path, v)
+}
+
+// hushed are the keys at and below which a value may be a secret that was put
+// in the wrong place, or hold one.
+var hushed = []string{"sql", "password", "tokens", "operator_tokens", "endpoint"}
+
+// shownMax is how much of a value an error shows.
+const shownMax = 80
+
+// shown is a value that is wrong, as an error shows it.
+func shown(path []string, raw any) string {
+	switch raw.(type) {
+	case map[string]any:
+		return "keys"
+	case []any, []string:
+		return "a list"
+	}
+	for _, key := range path {
+		if slices.Contains(hushed, key) {
+			return "something else"
+		}
+	}
+	text := fmt.Sprint(raw)
+	if len(text) > shownMax {
+		text = strings.ToValidUTF8(text[:shownMax], "") + "..."
+	}
+	return text
 }
 
 // paths are the fields that name a file or folder.
@@ -121,7 +149,7 @@ var paths = []string{"file", "scripts", "shared"}
 func (w *walker) fields(v reflect.Value, raw any, path []string) {
 	values, ok := raw.(map[string]any)
 	if !ok {
-		w.wrong(path, "want keys below it, got %v", raw)
+		w.wrong(path, "want keys below it, got %s", shown(path, raw))
 		return
 	}
 	known := map[string]int{}
@@ -140,8 +168,14 @@ func (w *walker) fields(v reflect.Value, raw any, path []string) {
 			w.unknown(below, names)
 			continue
 		}
-		if slices.Contains(paths, key) {
+		switch {
+		case value == nil: // says nothing, and takes nothing away from layers before
+			delete(values, key)
+		case slices.Contains(paths, key):
 			value = w.relocate(value)
+			values[key] = value
+		case v.Field(i).Type() == reflect.TypeFor[Secret]():
+			value = w.relocateSecret(value)
 			values[key] = value
 		}
 		w.walk(v.Field(i), value, below)
@@ -161,6 +195,16 @@ func (w *walker) relocate(value any) any {
 	return value
 }
 
+// relocateSecret does so with the file of a secret.
+func (w *walker) relocateSecret(value any) any {
+	if text, ok := value.(string); ok {
+		if file, ok := strings.CutPrefix(text, secretFile); ok {
+			return secretFile + beside(w.layer.folder, file)
+		}
+	}
+	return value
+}
+
 func (w *walker) unknown(path, known []string) {
 	key := path[len(path)-1]
 	if near := native.Nearest(key, known); near != "" {
@@ -173,7 +217,7 @@ func (w *walker) unknown(path, known []string) {
 func (w *walker) entries(v reflect.Value, raw any, path []string) {
 	values, ok := raw.(map[string]any)
 	if !ok {
-		w.wrong(path, "want names below it, got %v", raw)
+		w.wrong(path, "want names below it, got %s", shown(path, raw))
 		return
 	}
 	v.Set(reflect.MakeMap(v.Type()))
@@ -199,7 +243,7 @@ func (w *walker) elements(v reflect.Value, raw any, path []string) {
 			list = append(list, part)
 		}
 	default:
-		w.wrong(path, "want a list, got %v", raw)
+		w.wrong(path, "want a list, got %s", shown(path, raw))
 		return
 	}
 	v.Set(reflect.MakeSlice(v.Type(), len(list), len(list)))

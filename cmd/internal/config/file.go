@@ -1,6 +1,8 @@
 package config
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -10,48 +12,94 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
+// byteOrderMark is what some editors put before a text.
+var byteOrderMark = []byte("\ufeff")
+
 // parse reads a configuration file, YAML or JSON, and notes the line of each
 // key.
 func parse(file string, text []byte) (layer, error) {
+	text = bytes.TrimPrefix(text, byteOrderMark)
 	tree, err := parser.ParseBytes(text, 0)
 	if err != nil {
-		return layer{}, fmt.Errorf("%s: %s", file, yaml.FormatError(err, false, false))
+		return layer{}, located(file, err)
 	}
-	lines := map[string]int{}
+	n := notes{lines: map[string]int{}, anchors: map[string]ast.Node{}}
 	values := map[string]any{}
 	for _, doc := range tree.Docs {
-		if doc.Body == nil {
+		if doc.Body == nil || doc.Body.Type() == ast.NullType {
 			continue
 		}
 		if len(tree.Docs) > 1 {
 			return layer{}, fmt.Errorf("%s: want one document, got %d", file, len(tree.Docs))
 		}
-		note(lines, nil, doc.Body)
+		n.note(nil, doc.Body)
 		if err := yaml.NodeToValue(doc.Body, &values); err != nil {
-			return layer{}, fmt.Errorf("%s: %s", file, yaml.FormatError(err, false, false))
+			return layer{}, located(file, err)
 		}
 	}
 	return layer{values, func(path []string) string {
-		return fmt.Sprintf("%s:%d", file, lines[strings.Join(path, separator)])
+		// What an alias repeats stands where its anchor is.
+		for ; len(path) > 0; path = path[:len(path)-1] {
+			if line := n.lines[strings.Join(path, separator)]; line > 0 {
+				return fmt.Sprintf("%s:%d", file, line)
+			}
+		}
+		return file
 	}, filepath.Dir(file)}, nil
 }
 
+// located tells the line of a mistake. The library's own text may quote the
+// file, and with it a secret.
+func located(file string, err error) error {
+	var e yaml.Error
+	if errors.As(err, &e) && e.GetToken() != nil {
+		return fmt.Errorf("%s:%d: %s", file, e.GetToken().Position.Line, e.GetMessage())
+	}
+	return fmt.Errorf("%s: %s", file, yaml.FormatError(err, false, false))
+}
+
+// notes are the lines of keys.
+type notes struct {
+	lines   map[string]int
+	anchors map[string]ast.Node
+	depth   int // of aliases
+}
+
+// aliasesMax bounds how deep aliases are followed, for one that contains
+// itself.
+const aliasesMax = 10
+
 // note notes the line of every key below a node.
-func note(lines map[string]int, path []string, node ast.Node) {
+func (n *notes) note(path []string, node ast.Node) {
 	switch node := node.(type) {
 	case *ast.MappingNode:
 		for _, v := range node.Values {
-			note(lines, path, v)
+			n.note(path, v)
 		}
 	case *ast.MappingValueNode:
+		if node.Key.IsMergeKey() {
+			n.note(path, node.Value)
+			return
+		}
 		below := append(path[:len(path):len(path)], node.Key.GetToken().Value)
-		lines[strings.Join(below, separator)] = node.Key.GetToken().Position.Line
-		note(lines, below, node.Value)
+		n.lines[strings.Join(below, separator)] = node.Key.GetToken().Position.Line
+		n.note(below, node.Value)
 	case *ast.SequenceNode:
 		for i, v := range node.Values {
 			below := append(path[:len(path):len(path)], fmt.Sprint(i))
-			lines[strings.Join(below, separator)] = v.GetToken().Position.Line
-			note(lines, below, v)
+			n.lines[strings.Join(below, separator)] = v.GetToken().Position.Line
+			n.note(below, v)
 		}
+	case *ast.AnchorNode:
+		n.anchors[node.Name.GetToken().Value] = node.Value
+		n.note(path, node.Value)
+	case *ast.AliasNode:
+		if n.depth < aliasesMax {
+			n.depth++
+			n.note(path, n.anchors[node.Value.GetToken().Value])
+			n.depth--
+		}
+	case *ast.TagNode:
+		n.note(path, node.Value)
 	}
 }

@@ -2,18 +2,13 @@ package config
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/knadh/koanf/providers/confmap"
 	"github.com/knadh/koanf/providers/env/v2"
 	"github.com/knadh/koanf/v2"
-
-	"github.com/tidelock-lua/tidelock/native/http"
-	"github.com/tidelock-lua/tidelock/tenant"
 )
 
 const (
@@ -155,7 +150,8 @@ func (o Options) flags() layer {
 }
 
 // oneStore drops what earlier layers say of a file if l names a table, and the
-// other way round: a flag chooses another store than the environment.
+// other way round: a flag chooses another store than the environment. An empty
+// name of a table chooses nothing.
 func oneStore(merged *koanf.Koanf, l layer) {
 	db, _ := l.values["db"].(map[string]any)
 	drop := func(keys ...string) {
@@ -163,67 +159,12 @@ func oneStore(merged *koanf.Koanf, l layer) {
 			merged.Delete("db" + separator + k)
 		}
 	}
-	if _, ok := db["table"]; ok {
+	if table, ok := db["table"]; ok && table != "" {
 		drop("file")
 	}
 	if _, ok := db["file"]; ok {
 		drop("table", "region", "endpoint")
 	}
-}
-
-// complete checks what no single value shows.
-func (c *Config) complete(origins map[string]string) error {
-	var errs []error
-	wrong := func(path, format string, args ...any) {
-		where := origins[path]
-		if where != "" {
-			where += ": "
-		}
-		errs = append(errs, fmt.Errorf("%s%s: %s", where, path, fmt.Sprintf(format, args...)))
-	}
-	switch {
-	case c.DB.File != "" && c.DB.Table != "":
-		wrong("db.file", "excludes db.table (%s)", origins["db.table"])
-	case c.DB.Table == "" && (strings.HasPrefix(origins["db.region"], "-") || strings.HasPrefix(origins["db.endpoint"], "-")):
-		errs = append(errs, errors.New("--db-region and --db-endpoint need --db-table"))
-	case c.DB.Table == "":
-		c.DB.Region, c.DB.Endpoint = "", ""
-	}
-	if c.Lock.GuardMillis < 1000 {
-		wrong("lock.guard_ms", "got %d, want 1000 or more", c.Lock.GuardMillis)
-	}
-	oneOf := func(path, got string, known ...string) {
-		if !slices.Contains(known, got) {
-			wrong(path, "got %q, want one of %s", got, strings.Join(known, ", "))
-		}
-	}
-	allowed := func(path string, h HTTP) {
-		if err := (http.Policy{Allow: h.Allow}).Check(); err != nil {
-			wrong(path+"http.allow", "%v", err)
-		}
-	}
-	allowed("", c.HTTP)
-	oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
-	oneOf("log.format", c.Log.Format, "auto", "json", "console")
-	connections := func(at string, all map[string]SQL) {
-		for name, s := range all {
-			oneOf(at+"sql."+name+".driver", s.Driver, "postgres", "mysql", "sqlite")
-			if s.TLS != "" {
-				oneOf(at+"sql."+name+".tls", s.TLS, "require", "off")
-			}
-		}
-	}
-	connections("", c.SQL)
-	for id, t := range c.Tenants {
-		if _, err := tenant.Parse(id); err != nil {
-			wrong("tenants."+id, "%v", err)
-		}
-		connections("tenants."+id+".", t.SQL)
-		if t.HTTP != nil {
-			allowed("tenants."+id+".", *t.HTTP)
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // beside makes a path that stands in a file relative to that file's folder.

@@ -18,7 +18,7 @@ func (c *Config) TenantLimits(id tenant.ID) tenant.Limits {
 	own, all := c.Tenants[string(id)].Limits, c.Limits
 	return tenant.Limits{
 		Timeout:      or(own.Timeout, all.Timeout).Value(),
-		Instructions: int64(or(own.Instructions, all.Instructions)),
+		Instructions: instructions(own.Instructions, all.Instructions),
 		MemoryBytes:  int64(or(own.Memory, all.Memory)),
 		Coroutines:   int(or(own.Coroutines, all.Coroutines)),
 		DataOps:      int64(or(own.MaxDataOps, all.MaxDataOps)),
@@ -32,6 +32,17 @@ func or[T ~int64](own, all T) T {
 		return own
 	}
 	return all
+}
+
+// instructions tells a tenant's 0, which is no limit, from none of its own.
+func instructions(own, all *Budget) int64 {
+	if own == nil {
+		own = all
+	}
+	if own == nil {
+		return 0
+	}
+	return int64(*own)
 }
 
 // Allow lists the hosts that native.http may reach for a tenant.
@@ -66,7 +77,7 @@ func (c *Config) Directory() (runtime.Directory, error) {
 		for _, folder := range folders {
 			root, err := os.OpenRoot(folder)
 			if err != nil {
-				return nil, fmt.Errorf("tenants.%s: %w", name, err)
+				return nil, fmt.Errorf("%stenants.%s: %w", placed(c.origins, "tenants."+name+".scripts"), name, err)
 			}
 			roots = append(roots, root.FS())
 		}
@@ -84,7 +95,8 @@ func (c *Config) CheckSecrets() error {
 	look := func(at string, all map[string]SQL) {
 		for _, name := range slices.Sorted(maps.Keys(all)) {
 			if _, err := all[name].Password.Resolve(); err != nil {
-				errs = append(errs, fmt.Errorf("%ssql.%s.password: %w", at, name, err))
+				path := at + "sql." + name + ".password"
+				errs = append(errs, fmt.Errorf("%s%s: %w", placed(c.origins, path), path, err))
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"strconv"
@@ -35,6 +36,23 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	}
 	*d = Duration(v)
 	return nil
+}
+
+// Threshold is a time with its unit, or 0 for what shall never happen.
+type Threshold time.Duration
+
+// Value returns t as Go's.
+func (t Threshold) Value() time.Duration { return time.Duration(t) }
+
+func (t Threshold) String() string { return time.Duration(t).String() }
+
+// UnmarshalText reads a duration, or 0.
+func (t *Threshold) UnmarshalText(text []byte) error {
+	if v, err := time.ParseDuration(string(text)); err == nil && v == 0 {
+		*t = 0
+		return nil
+	}
+	return (*Duration)(t).UnmarshalText(text)
 }
 
 // Size is a number of bytes, with or without a unit, such as 128MiB: at least
@@ -88,6 +106,8 @@ func (b *Budget) UnmarshalText(text []byte) error {
 // never stands in a configuration, so whatever prints one prints no secret.
 type Secret string
 
+const secretFile = "file:"
+
 // UnmarshalText reads where a secret is.
 func (s *Secret) UnmarshalText(text []byte) error {
 	kind, name, _ := strings.Cut(string(text), ":")
@@ -99,8 +119,12 @@ func (s *Secret) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// secretBytesMax bounds the file of a secret.
+const secretBytesMax = 64 << 10
+
 // Resolve returns the secret; that of no reference is "". A file's last line
-// end doesn't belong to it.
+// end doesn't belong to it. One that is empty is an error: a server may take an
+// empty password for none.
 func (s Secret) Resolve() (string, error) {
 	kind, name, _ := strings.Cut(string(s), ":")
 	switch {
@@ -108,14 +132,26 @@ func (s Secret) Resolve() (string, error) {
 		return "", nil
 	case kind == "env":
 		value, ok := os.LookupEnv(name)
-		if !ok {
+		if !ok || value == "" {
 			return "", fmt.Errorf("the environment has no %s", name)
 		}
 		return value, nil
 	}
-	text, err := os.ReadFile(name)
+	file, err := os.Open(name)
 	if err != nil {
 		return "", err
 	}
-	return strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), nil
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, secretBytesMax+1))
+	switch {
+	case err != nil:
+		return "", err
+	case len(text) > secretBytesMax:
+		return "", fmt.Errorf("%s has more than %d bytes", name, secretBytesMax)
+	}
+	secret := strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r")
+	if secret == "" {
+		return "", fmt.Errorf("%s is empty", name)
+	}
+	return secret, nil
 }

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	oteltrace "go.opentelemetry.io/otel/trace"
 
 	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/core"
@@ -98,6 +100,27 @@ func TestMetricsCountRunsLocksAndInterrupts(t *testing.T) {
 	}
 }
 
+func TestTheContextOfARequestIsSmallWhateverItsHeader(t *testing.T) {
+	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	for _, test := range []struct {
+		state []string
+		want  string
+	}{
+		{nil, ""}, {[]string{"a=1", "b=2"}, "a=1,b=2"},
+		{[]string{"a=" + strings.Repeat("x", 200), "b=" + strings.Repeat("x", 200), "c=" + strings.Repeat("x", 200)}, ""},
+	} {
+		span := oteltrace.SpanContextFromContext(Extract(t.Context(), http.Header{"Traceparent": {parent}, "Tracestate": test.state}))
+		if got := span.TraceState().String(); got != test.want || span.TraceID().String() != parent[3:35] {
+			t.Errorf("%.20q: got %q of trace %s, want %q", test.state, got, span.TraceID(), test.want)
+		}
+	}
+	for _, bad := range []string{"", "00", parent + "-x", strings.ToUpper(parent), "ff" + parent[2:]} {
+		if span := oteltrace.SpanContextFromContext(Extract(t.Context(), http.Header{"Traceparent": {bad}})); span.IsValid() {
+			t.Errorf("%q: got trace %s, want none", bad, span.TraceID())
+		}
+	}
+}
+
 func TestSpansShowARunItsCallsAndItsLocks(t *testing.T) {
 	exporter := tracetest.NewInMemoryExporter()
 	traces := NewTraces(exporter)
@@ -125,8 +148,7 @@ func TestSpansShowARunItsCallsAndItsLocks(t *testing.T) {
 	if !slices.Equal(names, want) {
 		t.Errorf("got %q, want %q", names, want)
 	}
-	traces.runs.Range(func(any, any) bool {
-		t.Error("a run is kept after its end")
-		return false
-	})
+	if n := traces.Running(); n != 0 {
+		t.Errorf("%d runs are kept after their end", n)
+	}
 }

@@ -3,39 +3,20 @@ package telemetry
 import (
 	"context"
 	"net/http"
-	"sync"
-	"time"
+	"strings"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/propagation"
-	"go.opentelemetry.io/otel/sdk/resource"
 	"go.opentelemetry.io/otel/sdk/trace"
-	oteltrace "go.opentelemetry.io/otel/trace"
 
-	"github.com/tidelock-lua/tidelock/native/lock"
-	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/cmd/internal/spans"
 )
 
-// Traces make spans of runs: one for each run, and below it one for each native
-// call, each wait for a lock and each hold of one.
-type Traces struct {
-	provider *trace.TracerProvider
-	tracer   oteltrace.Tracer
-	// runs are the contexts of runs that go on, by their ids: a lock tells only
-	// which run it was.
-	runs sync.Map
-}
+// Traces make spans of runs.
+type Traces = spans.Traces
 
 // NewTraces returns traces that go to an exporter.
-func NewTraces(exporter trace.SpanExporter) *Traces {
-	provider := trace.NewTracerProvider(
-		trace.WithBatcher(exporter),
-		trace.WithResource(resource.NewSchemaless(attribute.String("service.name", "tidelock"))),
-	)
-	return &Traces{provider: provider, tracer: provider.Tracer("github.com/tidelock-lua/tidelock")}
-}
+func NewTraces(exporter trace.SpanExporter) *Traces { return spans.New(exporter) }
 
 // OpenTraces returns traces that go to a collector by OTLP over HTTP.
 func OpenTraces(ctx context.Context, endpoint string) (*Traces, error) {
@@ -46,64 +27,17 @@ func OpenTraces(ctx context.Context, endpoint string) (*Traces, error) {
 	return NewTraces(exporter), nil
 }
 
-// Close sends what is left, for at most as long as ctx lasts.
-func (t *Traces) Close(ctx context.Context) error { return t.provider.Shutdown(ctx) }
+// traceStateMax is how much of tracestate is passed on, in bytes: the least
+// that W3C Trace Context asks for. The context of a run is kept as long as its
+// result, so a header must not make it large.
+const traceStateMax = 512
 
-// Flush sends what has ended, for at most as long as ctx lasts.
-func (t *Traces) Flush(ctx context.Context) error { return t.provider.ForceFlush(ctx) }
-
-// Extract adds to ctx the span that a request's traceparent header names.
+// Extract adds to ctx the span that a request's traceparent header names. A
+// tracestate of more than 512 bytes is left out.
 func Extract(ctx context.Context, h http.Header) context.Context {
-	return propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(h))
-}
-
-// Begin begins the span of a run, below that of ctx if there is one.
-func (t *Traces) Begin(ctx context.Context, inv *runtime.Invocation) (context.Context, func(*runtime.Result)) {
-	ctx, span := t.tracer.Start(ctx, "run", oteltrace.WithAttributes(
-		attribute.String("tidelock.tenant", string(inv.Tenant)),
-		attribute.String("tidelock.script", inv.Script),
-		attribute.String("tidelock.run", inv.ID),
-	))
-	t.runs.Store(inv.ID, ctx)
-	return ctx, func(r *runtime.Result) {
-		t.runs.Delete(inv.ID)
-		span.SetAttributes(attribute.String("tidelock.outcome", outcome(r)))
-		if r.Error != nil {
-			// Not its message: that may hold what the script works on.
-			span.SetStatus(codes.Error, string(r.Error.Type))
-		}
-		span.End()
+	c := propagation.MapCarrier{"traceparent": h.Get("Traceparent")}
+	if state := strings.Join(h.Values("Tracestate"), ","); len(state) <= traceStateMax {
+		c["tracestate"] = state
 	}
-}
-
-// Call begins the span of a native call.
-func (t *Traces) Call(ctx context.Context, name string) func() {
-	_, span := t.tracer.Start(ctx, name)
-	return func() { span.End() }
-}
-
-// Locks make spans of waits and holds, once they are over.
-func (t *Traces) Locks() lock.Events {
-	return lock.Events{
-		Asked: func(a lock.Asked) {
-			t.past("lock wait", a.Waited, a.By, a.Key, attribute.Bool("tidelock.lock.acquired", a.Acquired),
-				attribute.String("tidelock.lock.scope", a.Scope.String()))
-		},
-		Released: func(r lock.Released) {
-			t.past("lock hold", r.Held, r.By, r.Key, attribute.String("tidelock.lock.released", r.How.String()),
-				attribute.String("tidelock.lock.scope", r.Scope.String()))
-		},
-	}
-}
-
-// past makes the span of what has taken d until now.
-func (t *Traces) past(name string, d time.Duration, by lock.Holder, key lock.Key, attributes ...attribute.KeyValue) {
-	ctx, ok := t.runs.Load(by.Run)
-	if !ok {
-		return // a lock of the host
-	}
-	now := time.Now()
-	_, span := t.tracer.Start(ctx.(context.Context), name, oteltrace.WithTimestamp(now.Add(-d)),
-		oteltrace.WithAttributes(append(attributes, attribute.String("tidelock.lock.name", key.Name))...))
-	span.End(oteltrace.WithTimestamp(now))
+	return propagation.TraceContext{}.Extract(ctx, c)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	stdjson "encoding/json"
 	"io"
+	stdlog "log"
 	"math"
 	"strings"
 	"unicode/utf8"
@@ -30,6 +31,22 @@ func NewLog(w io.Writer, people bool) *zap.Logger {
 		return zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(c), sink, zap.DebugLevel))
 	}
 	return zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(c), sink, zap.DebugLevel))
+}
+
+// TakeOver has what libraries print to the standard logger written to log.
+func TakeOver(log *zap.Logger) {
+	stdlog.SetFlags(0)
+	stdlog.SetPrefix("")
+	stdlog.SetOutput(libraryLog{log})
+}
+
+type libraryLog struct{ log *zap.Logger }
+
+func (l libraryLog) Write(text []byte) (int, error) {
+	// net/http prints what a server sends unasked: a tenant's data.
+	message, _, _ := strings.Cut(strings.TrimSpace(string(text)), " starting with ")
+	l.log.Warn(message)
+	return len(text), nil
 }
 
 // recordBytesMax is where records are cut: collectors split lines of 16 KiB.

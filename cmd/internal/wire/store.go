@@ -32,6 +32,8 @@ func (c Config) openStore(hands *vm.Hands) (store Store, err error) {
 	switch db := c.Config.DB; {
 	case db.Table != "":
 		store, err = OpenTable(context.Background(), db, hands, c.Log)
+	case c.Embedded != nil && db.File == "":
+		err = errors.New("no database is configured: set db.file or db.table")
 	case c.Embedded != nil:
 		store, err = c.Embedded(db.File, hands)
 	default:

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+
+	"go.uber.org/zap"
+
+	"github.com/tidelock-lua/tidelock/cmd/internal/spans"
+	"github.com/tidelock-lua/tidelock/cmd/internal/wire"
+	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/runtime"
+)
+
+// traces send spans to the configured collector, such as an extension of the
+// function. Nil sends none.
+type traces struct {
+	*spans.Traces
+	otlp *spans.OTLP
+	log  *zap.Logger
+}
+
+func openTraces(endpoint string, log *zap.Logger) (*traces, error) {
+	if endpoint == "" {
+		return nil, nil
+	}
+	otlp, err := spans.NewOTLP(endpoint)
+	if err != nil {
+		return nil, err
+	}
+	return &traces{spans.New(otlp), otlp, log}, nil
+}
+
+// watch makes spans of runs, below those of X-Ray.
+func (t *traces) watch() wire.Watch {
+	if t == nil {
+		return wire.Watch{}
+	}
+	return wire.Watch{
+		Locks: []lock.Events{t.Locks()},
+		Runs: runtime.Observer{
+			Call: t.Call,
+			Begin: func(ctx context.Context, inv *runtime.Invocation) (context.Context, func(*runtime.Result)) {
+				// Not the variable of the environment, which several invocations would share.
+				header, _ := ctx.Value(traceHeader).(string)
+				return t.Begin(spans.Under(ctx, header), inv)
+			},
+		},
+	}
+}
+
+// traceHeader is the key under which aws-lambda-go puts the header into an
+// invocation's context.
+const traceHeader = "x-amzn-trace-id"
+
+// flush sends what has ended: the environment may be frozen after the answer.
+func (t *traces) flush(ctx context.Context) {
+	if t == nil {
+		return
+	}
+	if err := t.Flush(ctx); err != nil {
+		t.log.Warn("not all spans were sent", zap.Error(err))
+	}
+}
+
+func (t *traces) dropIdle() {
+	if t != nil {
+		t.otlp.DropIdle()
+	}
+}

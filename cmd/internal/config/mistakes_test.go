@@ -1,0 +1,142 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tidelock-lua/tidelock/tenant"
+)
+
+const hash = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+func TestEveryMistakeIsToldWithItsLine(t *testing.T) {
+	for _, test := range []struct{ name, text, want string }{
+		{"an anchor", "tenants:\n  a:\n    limits: &l\n      timeout: 1s\n      foo: 2", `tidelock.yaml:5: tenants.a.limits.foo: unknown key`},
+		{"an alias", "tenants:\n  a: {limits: &l {foo: 2}}\n  b:\n    limits: *l", `tidelock.yaml:2: tenants.b.limits.foo: unknown key`},
+		{"a merge key", "tenants:\n  a: &t {limitz: 1}\n  b:\n    <<: *t", `tidelock.yaml:2: tenants.b.limitz: unknown key`},
+		{"a tab", "db:\n\tfile: x", `tidelock.yaml:2: found character`},
+		{"a key twice", "log: {}\ndb: {file: a}\ndb: {file: b}", `tidelock.yaml:3: mapping key "db" already defined`},
+		{"an open quote", "db:\n  file: \"x", `tidelock.yaml:2: `},
+		{"a list", "- a", `tidelock.yaml:1: `},
+		{"a text", "text", `tidelock.yaml:1: `},
+		{"no for a text", "log:\n  level: no", `tidelock.yaml:2: log.level: got "no"`},
+		{"an allowed host", "http:\n  allow:\n    - 'http://x'", `tidelock.yaml:2: http.allow: "http://x"`},
+		{"a tenant's allowed host", "tenants:\n  a:\n    http: {allow: ['http://x']}", `tidelock.yaml:3: tenants.a.http.allow: "http://x"`},
+		{"a tenant's id", "tenants:\n  a: {}\n  1.5: {}", `tidelock.yaml:3: tenants.1.5: tenant id "1.5"`},
+		{"no driver", "sql:\n  a:\n    host: h", `tidelock.yaml:2: sql.a.driver: got ""`},
+		{"sqlite without a file", "sql:\n  a: {driver: sqlite}", `tidelock.yaml:2: sql.a.file: the driver sqlite needs it`},
+		{"a route to nobody", "lambda:\n  routes:\n    - match: x\n      tenant: b", `tidelock.yaml:4: lambda.routes.0.tenant: there is no tenant "b"`},
+		{"a schedule of nobody", "task:\n  schedules:\n    x: {tenant: b}", `tidelock.yaml:3: task.schedules.x.tenant: there is no tenant "b"`},
+		{"an address without a port", "task:\n  listen: localhost", `tidelock.yaml:2: task.listen: got "localhost"`},
+		{"another address without one", "task: {internal_listen: '127.0.0.1:'}", `tidelock.yaml:1: task.internal_listen: got "127.0.0.1:"`},
+		{"a collector that is no URL", "trace: {endpoint: 'collector:4318'}", `tidelock.yaml:1: trace.endpoint: want a URL`},
+		{"a service that is no URL", "db: {table: t, endpoint: x}", `tidelock.yaml:1: db.endpoint: want a URL`},
+	} {
+		if _, err := load(t, test.text, nil); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got %v, want %q", test.name, err, test.want)
+		}
+	}
+}
+
+func TestWhatIsAlikeIsReadAlike(t *testing.T) {
+	for _, test := range []struct{ name, text string }{
+		{"nothing", ""}, {"blanks", " \n"}, {"a comment", "# nothing"}, {"null", "null"}, {"an empty document", "---\n"},
+		{"a key without a value", "db:"}, {"keys without values", "lock:\nlimits:\nlog:\ntask: {listen:}\ntenants:\nhttp:\nlambda:\n"},
+		{"an empty table", "db: {table: ''}"},
+	} {
+		c, err := load(t, test.text, nil)
+		if err != nil || c.DB.File != DefaultDBFile || c.DB.Table != "" {
+			t.Errorf("%s: got %+v, %v; want the default", test.name, c, err)
+		}
+	}
+	for _, text := range []string{
+		"tenants:\n  no: {limits: {timeout: 9s}}", "\ufefftenants: {no: {limits: {timeout: 9s}}}", "tenants:\r\n  no:\r\n    limits: {timeout: 9s}\r\n",
+		"tenants:\n  x: &x {limits: {timeout: 9s}}\n  no: *x", "tenants:\n  x: &x {limits: {timeout: 9s}}\n  no: {<<: *x}",
+	} {
+		c, err := load(t, text, nil)
+		if err != nil || c.TenantLimits("no").Timeout.Seconds() != 9 {
+			t.Errorf("%q: got %+v, %v", text, c, err)
+		}
+	}
+	c, err := load(t, "db: {file: ''}", nil)
+	if err != nil || c.DB.File != "" {
+		t.Errorf("got %+v, %v; want no database", c, err)
+	}
+}
+
+// What is wrong may be the secret itself, in a wrong place.
+func TestNoErrorTellsASecret(t *testing.T) {
+	for _, test := range []struct {
+		text    string
+		environ string
+	}{
+		{"sql: {a: 'postgres://u:hunter2@h/db'}", ""}, {"sql: [hunter2]", ""}, {"sql: hunter2", ""},
+		{"sql: {a: {driver: postgres, password: hunter2}}", ""}, {"sql: {a: {driver: postgres, password: [hunter2]}}", ""},
+		{"sql: {a: {driver: postgres, port: hunter2}}", ""}, {"sql: {a: {driver: postgres, read_only: hunter2}}", ""},
+		{"tenants: {a: {sql: {b: hunter2}}}", ""}, {"tenants: {a: {tokens: hunter2}}", ""}, {"tenants: {a: {tokens: [{x: hunter2}]}}", ""},
+		{"tenants: {a: {tokens: {hunter2: x}}}", ""}, {"task: {operator_tokens: [hunter2]}", ""}, {"task: {operator_tokens: [12, 'sha256:hunter2']}", ""},
+		{"trace: {endpoint: 'http://u:hunter2@h:1'}", ""}, {"trace: {endpoint: ['hunter2']}", ""}, {"db: {table: t, endpoint: 'http://u:hunter2@h:1'}", ""},
+		{"trace: {endpoint: 'http://u:hunter2@h:x'}", ""}, {"sql: {a: {password: \"hunter2", ""}, {"sql: {a: {password: *hunter2}}", ""},
+		{"", "TIDELOCK_SQL__A__PASSWORD=hunter2"}, {"", "TIDELOCK_SQL__A=hunter2"}, {"", "TIDELOCK_SQL=hunter2"}, {"", "TIDELOCK_TASK__OPERATOR_TOKENS=hunter2"},
+	} {
+		_, err := load(t, test.text, []string{test.environ})
+		switch {
+		case err == nil:
+			t.Errorf("%s%s: got no error", test.text, test.environ)
+		case strings.Contains(err.Error(), "hunter2") && !strings.Contains(test.text, "*hunter2") && !strings.Contains(test.text, "{hunter2"):
+			t.Errorf("%s%s: got %v", test.text, test.environ, err)
+		}
+	}
+	if _, err := load(t, "tenants: {a: {tokens: ['"+hash+"']}}\ntask: {operator_tokens: ['"+hash+"']}", nil); err != nil {
+		t.Errorf("a hash: got %v", err)
+	}
+}
+
+func TestTheFileOfASecretLiesBesideTheConfiguration(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("etc", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"etc/c.yaml":  "sql: {a: {driver: mysql, password: 'file:a.txt'}, b: {driver: mysql, password: 'file:b.txt'}, c: {driver: mysql, password: 'file:c.txt'}, d: {driver: mysql, password: 'file:missing'}, e: {driver: mysql, password: 'env:TEST_EMPTY'}}",
+		"etc/a.txt":   "pw \r\n",
+		"etc/b.txt":   "\n",
+		"etc/c.txt":   strings.Repeat("x", secretBytesMax+1),
+		"passwd/here": "",
+	} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("TEST_EMPTY", "")
+	c, err := Load(Options{File: "etc/c.yaml", Environ: []string{"TIDELOCK_SQL__F__DRIVER=mysql", "TIDELOCK_SQL__F__PASSWORD=file:etc/a.txt"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "f"} { // the environment's is relative to the working folder
+		if got, err := c.SQL[name].Password.Resolve(); got != "pw " || err != nil {
+			t.Errorf("%s: got %q, %v", name, got, err)
+		}
+	}
+	err = c.CheckSecrets()
+	if err == nil || strings.Count(err.Error(), "etc/c.yaml:1: sql.") != 4 {
+		t.Errorf("got %v, want four errors with their place", err)
+	}
+}
+
+func TestATenantMayHaveNoLimitWhereOthersHaveOne(t *testing.T) {
+	c, err := load(t, "limits: {instructions: 500}\ntenants: {a: {limits: {instructions: 0}}, b: {limits: {instructions: 7}}, c: {}}", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]int64{"a": 0, "b": 7, "c": 500, "d": 500} {
+		if got := c.TenantLimits(tenant.ID(id)).Instructions; got != want {
+			t.Errorf("%s: got %d, want %d", id, got, want)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+// Package spans makes spans of OpenTelemetry of what happens in a program: for
+// each run one, and below it one for each native call, each wait for a lock and
+// each hold of one.
+package spans
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/sdk/resource"
+	"go.opentelemetry.io/otel/sdk/trace"
+	oteltrace "go.opentelemetry.io/otel/trace"
+
+	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/runtime"
+)
+
+// Traces make spans of runs: one for each run, and below it one for each native
+// call, each wait for a lock and each hold of one.
+type Traces struct {
+	provider *trace.TracerProvider
+	tracer   oteltrace.Tracer
+	// runs are the contexts of runs that go on, by their ids: a lock tells only
+	// which run it was.
+	runs sync.Map
+}
+
+// New returns traces that go to an exporter.
+func New(exporter trace.SpanExporter) *Traces {
+	provider := trace.NewTracerProvider(
+		trace.WithBatcher(exporter),
+		trace.WithResource(resource.NewSchemaless(attribute.String("service.name", "tidelock"))),
+	)
+	return &Traces{provider: provider, tracer: provider.Tracer("github.com/tidelock-lua/tidelock")}
+}
+
+// Close sends what is left, for at most as long as ctx lasts.
+func (t *Traces) Close(ctx context.Context) error { return t.provider.Shutdown(ctx) }
+
+// Flush sends what has ended, for at most as long as ctx lasts.
+func (t *Traces) Flush(ctx context.Context) error { return t.provider.ForceFlush(ctx) }
+
+// Begin begins the span of a run, below that of ctx if there is one.
+func (t *Traces) Begin(ctx context.Context, inv *runtime.Invocation) (context.Context, func(*runtime.Result)) {
+	ctx, span := t.tracer.Start(ctx, "run", oteltrace.WithAttributes(
+		attribute.String("tidelock.tenant", string(inv.Tenant)),
+		attribute.String("tidelock.script", inv.Script),
+		attribute.String("tidelock.run", inv.ID),
+	))
+	t.runs.Store(inv.ID, ctx)
+	return ctx, func(r *runtime.Result) {
+		t.runs.Delete(inv.ID)
+		outcome := "ok"
+		if r.Error != nil {
+			outcome = string(r.Error.Type)
+		}
+		span.SetAttributes(attribute.String("tidelock.outcome", outcome))
+		if r.Error != nil {
+			// Not its message: that may hold what the script works on.
+			span.SetStatus(codes.Error, string(r.Error.Type))
+		}
+		span.End()
+	}
+}
+
+// Call begins the span of a native call.
+func (t *Traces) Call(ctx context.Context, name string) func() {
+	_, span := t.tracer.Start(ctx, name)
+	return func() { span.End() }
+}
+
+// Locks make spans of waits and holds, once they are over.
+func (t *Traces) Locks() lock.Events {
+	return lock.Events{
+		Asked: func(a lock.Asked) {
+			t.past("lock wait", a.Waited, a.By, a.Key, attribute.Bool("tidelock.lock.acquired", a.Acquired),
+				attribute.String("tidelock.lock.scope", a.Scope.String()))
+		},
+		Released: func(r lock.Released) {
+			t.past("lock hold", r.Held, r.By, r.Key, attribute.String("tidelock.lock.released", r.How.String()),
+				attribute.String("tidelock.lock.scope", r.Scope.String()))
+		},
+	}
+}
+
+// past makes the span of what has taken d until now.
+func (t *Traces) past(name string, d time.Duration, by lock.Holder, key lock.Key, attributes ...attribute.KeyValue) {
+	ctx, ok := t.runs.Load(by.Run)
+	if !ok {
+		return // a lock of the host
+	}
+	now := time.Now()
+	_, span := t.tracer.Start(ctx.(context.Context), name, oteltrace.WithTimestamp(now.Add(-d)),
+		oteltrace.WithAttributes(append(attributes, attribute.String("tidelock.lock.name", key.Name))...))
+	span.End(oteltrace.WithTimestamp(now))
+}
+
+// Running is how many runs go on.
+func (t *Traces) Running() (n int) {
+	t.runs.Range(func(any, any) bool {
+		n++
+		return true
+	})
+	return n
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/tidelock-lua/tidelock/runtime"
+)
+
+// keepWithoutReader keeps the process from dying in a write whose reader has
+// gone: a script would die of its log, in the middle of what its lock protects.
+// The write fails instead.
+func keepWithoutReader() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
+
+// listen has signals sent to a channel, all but those that whoever started the
+// process has it ignore: nohup, and shells for what runs in the background.
+func listen(to chan<- os.Signal, signals ...syscall.Signal) {
+	for _, s := range signals {
+		if !signal.Ignored(s) {
+			signal.Notify(to, s)
+		}
+	}
+}
+
+// interruptible returns a context that Ctrl-C cancels, and a request to
+// terminate or the end of the terminal as well, which is then reported as a
+// shutdown. A second signal ends the process at once.
+func interruptible(parent context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 1)
+	listen(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		select {
+		case s := <-signals:
+			signal.Stop(signals)
+			if s != syscall.SIGINT {
+				cancel(runtime.Shutdown{})
+			}
+			cancel(errInterrupted)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		cancel(nil)
+	}
+}
+
+var errInterrupted = errors.New("interrupted by the operator")
+
+// interruptedBy is the exit code of a command that a signal ended.
+func interruptedBy(ctx context.Context) error {
+	if errors.As(context.Cause(ctx), new(runtime.Shutdown)) {
+		return exitCode(runtime.HostShutdown.ExitCode())
+	}
+	return exitCode(runtime.Cancelled.ExitCode())
+}
