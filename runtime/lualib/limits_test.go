@@ -159,11 +159,16 @@ func TestStringsHaveALargestSizeWithoutALimitToo(t *testing.T) {
 }
 
 func TestMovedElementsCountAsSteps(t *testing.T) {
-	for _, script := range []string{`table.insert(list, 1, 0)`, `table.remove(list, 1)`} {
+	for script, moved := range map[string]int64{
+		`table.insert(list, 1, 0)`:             190_000,
+		`table.remove(list, 1)`:                190_000,
+		`table.insert(list, #list - 10000, 0)`: 10_000, // at once
+		`table.remove(list, #list - 10000)`:    10_000,
+	} {
 		run := newRun(t, vm.Limits{})
 		withBigValues(run)
 		do(t, run, statement(script))
-		if got, want := run.Steps(), int64(190_000/elementsPerStep); got < want {
+		if got, want := run.Steps(), moved/elementsPerStep; got < want {
 			t.Errorf("%s: got %d steps, want at least %d", script, got, want)
 		}
 	}
