@@ -8,7 +8,6 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/tidelock-lua/tidelock/cmd/internal/config"
 	"github.com/tidelock-lua/tidelock/runtime"
@@ -69,39 +68,7 @@ func rootCommand() *cobra.Command {
 	root.PersistentFlags().Bool("json", false, "print machine-readable JSON, one object a line")
 	root.PersistentFlags().String("config", "", "configuration file (default "+config.DefaultFile+" if it is there, environment "+config.EnvFile+")")
 	root.AddCommand(runCommand(), checkCommand(), replCommand(), locksCommand(), tableCommand(), configCommand(), healthcheckCommand(), taskCommand(), versionCommand())
-	sayOnce(root)
 	return root
-}
-
-// sayOnce makes it an error to say a flag twice: the first would be ignored
-// without a word.
-func sayOnce(cmd *cobra.Command) {
-	wrap := func(f *pflag.Flag) {
-		_, list := f.Value.(pflag.SliceValue)
-		if _, wrapped := f.Value.(*single); !list && !wrapped && f.Value.Type() != "stringToString" {
-			f.Value = &single{Value: f.Value}
-		}
-	}
-	cmd.PersistentFlags().VisitAll(wrap)
-	cmd.Flags().VisitAll(wrap)
-	for _, below := range cmd.Commands() {
-		sayOnce(below)
-	}
-}
-
-// single is the value of a flag that may be said once.
-type single struct {
-	pflag.Value
-	said bool
-}
-
-// Set sets the value.
-func (s *single) Set(text string) error {
-	if s.said {
-		return errors.New("it was given already")
-	}
-	s.said = true
-	return s.Value.Set(text)
 }
 
 // exitUsage is the exit code of a command that was called wrongly.

@@ -11,10 +11,12 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -39,6 +41,13 @@ func buildAndRun(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
+	// Programs begin with the signals' defaults, also where these tests run
+	// under nohup or in the background.
+	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
+		if signal.Ignored(s) {
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
+	}
 	checked, fast = filepath.Join(dir, "checked"), filepath.Join(dir, "fast")
 	for _, args := range [][]string{{"-race", "-o", checked}, {"-o", fast}} {
 		build := exec.Command("go", append(append([]string{"build"}, args...), "../../cmd/tidelock")...)

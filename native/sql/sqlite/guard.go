@@ -3,6 +3,7 @@ package sqlite
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -54,9 +55,9 @@ func value(p any) any {
 
 var errSeveral = errors.New("several statements in one: send them one by one")
 
-// placeholders counts the question marks of a statement, and refuses several
-// statements in one text, all of which the driver would execute. It reads
-// quotes and comments as SQLite does.
+// placeholders tells how many values a statement wants, by its ?, ?2 and $2,
+// and refuses several statements in one text, all of which the driver would
+// execute. It reads words, quotes and comments as SQLite does.
 func placeholders(text string) (n int, err error) {
 	ended := false
 	for i := 0; i < len(text); i++ {
@@ -75,11 +76,26 @@ func placeholders(text string) (n int, err error) {
 			i += end(rest, string(c), 1) // a doubled one begins the next
 		case c == '[':
 			i += end(rest, "]", 1)
-		case c == '?':
-			n++
+		case c == '?' || c == '$':
+			behind := strings.TrimLeft(rest[1:], "0123456789")
+			number := rest[1 : len(rest)-len(behind)]
+			i += len(number)
+			if number == "" && c == '?' {
+				n++ // the one after the largest so far
+			} else if v, err := strconv.Atoi(number); err == nil {
+				n = max(n, v)
+			}
+		case inWord(c):
+			for i+1 < len(text) && (inWord(text[i+1]) || text[i+1] == '$') {
+				i++
+			}
 		}
 	}
 	return n, nil
+}
+
+func inWord(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' || c >= utf8.RuneSelf
 }
 
 // end is the index of the last byte of the first mark in text at or after from,

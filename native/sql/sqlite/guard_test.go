@@ -31,6 +31,8 @@ func TestSeveralStatementsAreFoundWhateverIsQuoted(t *testing.T) {
 func TestPlaceholdersAreCountedWhereverTheyAre(t *testing.T) {
 	for text, want := range map[string]int{
 		"SELECT 1": 0, "SELECT ?, (?)": 2, "SELECT '?', \"?\", `?`, [?], ?": 1, "SELECT ? -- ?\n, ? /* ? */": 2, "SELECT 'it''s ?' || ?;": 1,
+		"SELECT $1, $2": 2, "SELECT $2, $1, $2": 2, "SELECT ?3": 3, "SELECT ?2, ?": 3, "SELECT a$1, _$2, é$3, 1": 0, "SELECT x'00', $1": 1,
+		"SELECT :name, @name, $name": 0, "SELECT $99999999999999999999": 0,
 	} {
 		if got, err := placeholders(text); got != want || err != nil {
 			t.Errorf("%q: got %d, %v, want %d", text, got, err, want)

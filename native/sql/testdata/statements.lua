@@ -37,6 +37,12 @@ for _, case in ipairs { { "SELECT ?, ?", "only one" }, { "SELECT ?", 1, 2 }, { "
   fails("sql_failed", db.query, db, sql(case[1]), unpack(case, 2))
   fails("sql_failed", db.exec, db, sql(case[1]), unpack(case, 2))
 end
+if driver ~= "mysql" then -- numbered ones
+  local row = db:query("SELECT $2 || 'x' AS b, $1 || 'y' AS a, $2 || 'z' AS c", "one", "two")[1]
+  assert(row.a == "oney" and row.b == "twox" and row.c == "twoz")
+  fails("sql_failed", db.query, db, "SELECT $2 || 'x', $1 || 'y'", "one")
+  fails("sql_failed", db.query, db, "SELECT $1 || 'x'", "one", "two")
+end
 assert(db:query(sql "SELECT ? AS a -- ?\n", "x")[1].a == "x" or driver == "postgres")
 
 -- One statement at a time, whatever is in quotes and comments.
