@@ -149,7 +149,8 @@ func (t *thread) hold(r lock.Request, got *held, run until) {
 	h := &holder{id: w.holders, key: r.Key, process: p, acted: w.now, free: got.release}
 	h.end = min(got.end, fast+run.end-p.machine.monotonic()) + between(w.rnd, 0, stopLag)
 	w.logf("p%d h%d holds %s, %v left", p.id, h.id, r.Key.Name, got.end-fast)
-	if left := got.end - fast; left <= 0 || left > r.Lease || !r.Turn && got.end > t.begun+r.Lease {
+	// The hand may have been set back since the lease began.
+	if left := got.end - fast; left <= 0 || left > r.Lease+handsBehind || !r.Turn && got.end > t.begun+r.Lease {
 		w.wrong(stops, "h%d: a lease of %v has %v left", h.id, r.Lease, left)
 	}
 	w.holder[r.Key] = h
