@@ -6,6 +6,9 @@ import "strings"
 // some tens of microseconds' worth.
 const blockBytes = 256 << 10
 
+// firstBytes is room for most answers. A text that goes on doubles it.
+const firstBytes = 1 << 10
+
 // Text collects bytes that arrive piece by piece and makes one string of them.
 // It keeps them in blocks, so that nothing long is ever copied in one go: the
 // caller is asked after each block. Its zero value has no caller and can't be
@@ -30,7 +33,7 @@ func (t *Text) Room(max int) []byte {
 			return b[len(b):min(cap(b), len(b)+max)]
 		}
 	}
-	b := make([]byte, 0, min(max, blockBytes, bufferBytes+t.size))
+	b := make([]byte, 0, min(max, blockBytes, firstBytes+t.size))
 	t.blocks = append(t.blocks, b)
 	return b[:cap(b)]
 }
