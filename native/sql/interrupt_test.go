@@ -171,7 +171,9 @@ func TestEveryCallEndsWithItsDeadlineAndTheServerStops(t *testing.T) {
 						local ok, err = pcall(native.deadline.with, %d, function() %s end)
 						-- The run goes on, and so do its connections.
 						return { err, #db:query("SELECT 1 AS a") == 1 }`, limit.Milliseconds(), body))
-					if took := time.Since(began); took > limit+lateMax {
+					took := time.Since(began)
+					t.Logf("back %v after its end, one more query included", took-limit)
+					if took > limit+lateMax {
 						t.Errorf("it took %v", took)
 					}
 					waitUntilStopped(t, h, driver)
