@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"net"
 	"os"
@@ -104,15 +103,11 @@ func serve(cmd *cobra.Command) error {
 
 // newTask makes the host that the configuration describes.
 func newTask(c *config.Config, program *wire.Program, tenants runtime.Directory, log *zap.Logger, metrics *telemetry.Metrics) (*task.Host, error) {
-	tokens, err := taskTokens(c)
-	if err != nil {
-		return nil, err
-	}
 	hostName, _ := os.Hostname() // for people, who can do without
 	return task.New(task.Config{
 		Engine: program.Engine, Tenants: tenants, Hands: program.Hands,
 		Locks: program.Locks, Store: program.Store, Table: program.Store,
-		Tokens: tokens, Schedules: taskSchedules(c),
+		Tokens: taskTokens(c), Schedules: taskSchedules(c),
 		Limits: task.Limits{
 			Concurrency: int(c.Task.Running), TenantConcurrency: int(c.Task.TenantRunning),
 			ScriptConcurrency: int(c.Task.ScriptRunning), QueueLength: int(c.Task.Queue),
@@ -128,26 +123,18 @@ func newTask(c *config.Config, program *wire.Program, tenants runtime.Directory,
 	})
 }
 
-// taskTokens are the tokens of operators and tenants.
-func taskTokens(c *config.Config) ([]task.Token, error) {
-	var tokens []task.Token
-	for i, text := range c.Task.OperatorTokens {
-		sum, ok := strings.CutPrefix(text, "sha256:")
-		if !ok {
-			return nil, fmt.Errorf("task.operator_tokens: entry %d: want sha256:<hex>", i+1)
-		}
-		tokens = append(tokens, task.Token{SHA256: sum, Operator: true})
+// taskTokens are the tokens of operators and tenants, whose form has been
+// checked with the configuration.
+func taskTokens(c *config.Config) (tokens []task.Token) {
+	for _, text := range c.Task.OperatorTokens {
+		tokens = append(tokens, task.Token{SHA256: strings.TrimPrefix(text, "sha256:"), Operator: true})
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.Tenants)) {
-		for i, text := range c.Tenants[id].Tokens {
-			sum, ok := strings.CutPrefix(text, "sha256:")
-			if !ok {
-				return nil, fmt.Errorf("tenants.%s.tokens: entry %d: want sha256:<hex>", id, i+1)
-			}
-			tokens = append(tokens, task.Token{SHA256: sum, Tenant: tenant.ID(id)})
+		for _, text := range c.Tenants[id].Tokens {
+			tokens = append(tokens, task.Token{SHA256: strings.TrimPrefix(text, "sha256:"), Tenant: tenant.ID(id)})
 		}
 	}
-	return tokens, nil
+	return tokens
 }
 
 // tenantLimits are the limits of tenants that have their own.

@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tidelock-lua/tidelock/cmd/internal/config"
+	"github.com/tidelock-lua/tidelock/cmd/internal/spans"
 	"github.com/tidelock-lua/tidelock/cmd/internal/telemetry"
 	"github.com/tidelock-lua/tidelock/cmd/internal/wire"
 	"github.com/tidelock-lua/tidelock/native/lock"
@@ -28,7 +29,7 @@ func watched(ctx context.Context, c *config.Config, log *zap.Logger, m *telemetr
 	if m != nil {
 		w.Locks, w.ClockAhead, w.Blocked = []lock.Events{m.Locks()}, m.ClockAhead, m.Blocked
 	}
-	var t *telemetry.Traces
+	var t *spans.Traces
 	if c.Trace.Endpoint != "" {
 		if t, err = telemetry.OpenTraces(ctx, c.Trace.Endpoint); err != nil {
 			return w, done, err

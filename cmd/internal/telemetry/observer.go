@@ -3,11 +3,12 @@ package telemetry
 import (
 	"context"
 
+	"github.com/tidelock-lua/tidelock/cmd/internal/spans"
 	"github.com/tidelock-lua/tidelock/runtime"
 )
 
 // Observer tells metrics and traces of runs. Either may be nil.
-func Observer(m *Metrics, t *Traces) runtime.Observer {
+func Observer(m *Metrics, t *spans.Traces) runtime.Observer {
 	var o runtime.Observer
 	if m != nil {
 		o.Begin, o.Interrupted = m.Begin, m.Interrupted

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	oteltrace "go.opentelemetry.io/otel/trace"
 
+	"github.com/tidelock-lua/tidelock/cmd/internal/spans"
 	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/core"
 	"github.com/tidelock-lua/tidelock/native/deadline"
@@ -25,7 +26,7 @@ type nowhere struct{}
 func (nowhere) Log(string, string, native.Map) {}
 
 // run runs a script with metrics and traces.
-func run(t *testing.T, m *Metrics, traces *Traces, source string) *runtime.Result {
+func run(t *testing.T, m *Metrics, traces *spans.Traces, source string) *runtime.Result {
 	t.Helper()
 	hands := vm.NewHands(vm.SystemClock())
 	events := []lock.Events{m.Locks()}
@@ -123,7 +124,7 @@ func TestTheContextOfARequestIsSmallWhateverItsHeader(t *testing.T) {
 
 func TestSpansShowARunItsCallsAndItsLocks(t *testing.T) {
 	exporter := tracetest.NewInMemoryExporter()
-	traces := NewTraces(exporter)
+	traces := spans.New(exporter)
 	result := run(t, NewMetrics(), traces, locked+"\n")
 	if result.Error != nil {
 		t.Fatal(result.Error)

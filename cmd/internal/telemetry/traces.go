@@ -7,24 +7,17 @@ import (
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/propagation"
-	"go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/tidelock-lua/tidelock/cmd/internal/spans"
 )
 
-// Traces make spans of runs.
-type Traces = spans.Traces
-
-// NewTraces returns traces that go to an exporter.
-func NewTraces(exporter trace.SpanExporter) *Traces { return spans.New(exporter) }
-
 // OpenTraces returns traces that go to a collector by OTLP over HTTP.
-func OpenTraces(ctx context.Context, endpoint string) (*Traces, error) {
+func OpenTraces(ctx context.Context, endpoint string) (*spans.Traces, error) {
 	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(endpoint))
 	if err != nil {
 		return nil, err
 	}
-	return NewTraces(exporter), nil
+	return spans.New(exporter), nil
 }
 
 // traceStateMax is how much of tracestate is passed on, in bytes: the least
