@@ -4,9 +4,10 @@ import (
 	"math"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // allowance is the time that the platform gives to an invocation. Moments are
@@ -75,7 +76,7 @@ func (a allowance) timedOut(limit time.Duration) *runtime.Error {
 }
 
 // prepare gives a run its ends.
-func (i *invocation) prepare(inv *runtime.Invocation, hands *vm.Hands) (platform bool) {
+func (i *invocation) prepare(inv *runtime.Invocation, hands *clock.Dual) (platform bool) {
 	inv.HostEnd = i.hostEnd()
-	return i.bound(&inv.Limits, hands.Fast())
+	return i.bound(&inv.Limits, hands.ElapsedMax())
 }

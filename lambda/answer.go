@@ -15,9 +15,10 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/json"
 	"github.com/tidelock-lua/tidelock/runtime"
+
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // answerForm is the form of HTTP answers that a sender understands.
@@ -37,8 +38,8 @@ type reply struct {
 
 // encode makes an answer of what a script returned: nothing, or a table with
 // status, headers, cookies and body.
-func (f answerForm) encode(value any, max int64) ([]byte, *runtime.Error) {
-	r, err := readReply(value, max)
+func (f answerForm) encode(v any, max int64) ([]byte, *runtime.Error) {
+	r, err := readReply(v, max)
 	if err == nil && len(r.cookies) > 1 && !f.cookies && !f.severalValues {
 		err = wrong("cookies", "got %d, and the load balancer takes only one unless its multi-value headers are on", len(r.cookies))
 	}
@@ -63,11 +64,11 @@ func tooLarge(max int64) *runtime.Error {
 // failure is the answer to a request whose run failed. Where in the script it
 // failed is nobody's business outside.
 func (f answerForm) failure(e *runtime.Error, requestID string) []byte {
-	body := native.Map{"type": string(e.Type), "message": e.Message, "retryable": e.Retryable}
+	body := value.Map{"type": string(e.Type), "message": e.Message, "retryable": e.Retryable}
 	if e.Code != "" {
 		body["code"] = strings.ToValidUTF8(e.Code, "\uFFFD")
 	}
-	text, err := json.Encode(native.Map{"error": body, "request_id": requestID}, "error", answerBytesMax)
+	text, err := json.Encode(value.Map{"error": body, "request_id": requestID}, "error", answerBytesMax)
 	if err != nil {
 		text = []byte(`{}`) // not reached: its texts are short, and UTF-8
 	}
@@ -79,11 +80,11 @@ func (f answerForm) failure(e *runtime.Error, requestID string) []byte {
 }
 
 // readReply checks what a script returned. Its errors name the field.
-func readReply(value any, max int64) (r reply, err error) {
-	if value == nil {
+func readReply(v any, max int64) (r reply, err error) {
+	if v == nil {
 		return reply{status: http.StatusNoContent}, nil
 	}
-	m, ok := value.(native.Map)
+	m, ok := v.(value.Map)
 	if !ok {
 		return r, wrong("", "want nothing or a table with status, headers, cookies and body")
 	}
@@ -120,7 +121,7 @@ func readHeaders(v any) (map[string][]string, error) {
 	if nothing(v) {
 		return out, nil
 	}
-	m, ok := v.(native.Map)
+	m, ok := v.(value.Map)
 	if !ok {
 		return nil, wrong("headers", "want a table of names and values")
 	}
@@ -134,9 +135,9 @@ func readHeaders(v any) (map[string][]string, error) {
 		case twice:
 			return nil, wrong(at, "a second time, in another case")
 		}
-		values, ok := m[name].(native.List)
+		values, ok := m[name].(value.List)
 		if !ok {
-			values = native.List{m[name]}
+			values = value.List{m[name]}
 		}
 		for _, v := range values {
 			text, ok := headerValue(v)
@@ -163,8 +164,8 @@ func readCookies(v any) (out []string, err error) {
 	if nothing(v) {
 		return nil, nil
 	}
-	list, ok := v.(native.List)
-	if m, isMap := v.(native.Map); isMap && len(m) == 0 {
+	list, ok := v.(value.List)
+	if m, isMap := v.(value.Map); isMap && len(m) == 0 {
 		ok = true // an empty table is a map unless it is marked
 	}
 	if !ok {
@@ -192,14 +193,14 @@ const (
 func (r *reply) setBody(v any, max int64) error {
 	kind := typeText
 	switch v := v.(type) {
-	case nil, native.Null:
+	case nil, value.Null:
 		return nil
 	case string:
 		r.body = v
 		if !utf8.ValidString(v) {
 			kind = typeBytes
 		}
-	case native.Map, native.List:
+	case value.Map, value.List:
 		text, err := json.Encode(v, "result.body", int(max))
 		if err != nil {
 			return err
@@ -218,10 +219,10 @@ func wrong(field, format string, args ...any) error {
 	if field != "" {
 		field = "." + field
 	}
-	return &native.ValueError{Path: "result" + field, Reason: fmt.Sprintf(format, args...)}
+	return &value.Error{Path: "result" + field, Reason: fmt.Sprintf(format, args...)}
 }
 
-func nothing(v any) bool { return v == nil || v == native.Null{} }
+func nothing(v any) bool { return v == nil || v == value.Null{} }
 
 // render writes an answer in the sender's form.
 func (f answerForm) render(r reply) []byte {

@@ -8,8 +8,9 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/runtime"
+
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // message is one of a batch, for which one run is started.
@@ -37,8 +38,8 @@ type batch struct {
 }
 
 // batch runs a script for each message of a queue, or record of a bucket.
-func (h *Host) batch(i *invocation, m native.Map) ([]byte, *runtime.Error) {
-	b, failed := h.readBatch(m["Records"].(native.List))
+func (h *Host) batch(i *invocation, m value.Map) ([]byte, *runtime.Error) {
+	b, failed := h.readBatch(m["Records"].(value.List))
 	if failed != nil {
 		h.refused(i, failed)
 		return nil, failed
@@ -62,11 +63,11 @@ func (h *Host) batch(i *invocation, m native.Map) ([]byte, *runtime.Error) {
 
 // readBatch reads all records before the first is run: one that can't be read
 // is a failure of them all.
-func (h *Host) readBatch(records native.List) (*batch, *runtime.Error) {
+func (h *Host) readBatch(records value.List) (*batch, *runtime.Error) {
 	b := &batch{}
 	known := map[string]bool{}
 	for n, v := range records {
-		m, _ := v.(native.Map)
+		m, _ := v.(value.Map)
 		var msg message
 		var failed *runtime.Error
 		switch textOf(m, "eventSource") {
@@ -125,7 +126,7 @@ func (h *Host) work(i *invocation, b *batch, lane []*message) {
 		case failed != nil:
 		case i.ctx.Err() != nil:
 			failed = runtime.Errorf(runtime.HostShutdown, "not begun: %s", runtime.Shutdown{}.Error())
-		case i.near(h.Hands.Fast()):
+		case i.near(h.Clock.ElapsedMax()):
 			failed = runtime.Errorf(runtime.Timeout, "not begun: too little of the function's timeout was left")
 		default:
 			m.ran = true

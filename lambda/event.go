@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"net/url"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/json"
 	"github.com/tidelock-lua/tidelock/runtime"
+
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // piece is what one run is started for.
@@ -16,9 +17,9 @@ type piece struct {
 	public  bool     // anybody may be the sender: no envelope is opened
 	// around is what the script sees besides the message, which lies in it
 	// under slot. nil: the script sees the message itself.
-	around native.Map
+	around value.Map
 	slot   string
-	encode func(value any, max int64) ([]byte, *runtime.Error) // as of [runtime.Invocation]
+	encode func(v any, max int64) ([]byte, *runtime.Error) // as of [runtime.Invocation]
 }
 
 // event is what the script sees.
@@ -43,7 +44,7 @@ const (
 
 // kindOf tells what a service has sent by the fields that all its events have.
 func kindOf(event any) kind {
-	m, _ := event.(native.Map)
+	m, _ := event.(value.Map)
 	about := mapOf(m, "requestContext")
 	switch {
 	case textOf(m, "version") == "2.0" && mapOf(about, "http") != nil:
@@ -53,8 +54,8 @@ func kindOf(event any) kind {
 	case textOf(m, "detail-type") != "" && textOf(m, "source") != "":
 		return ruleKind
 	}
-	if records, _ := m["Records"].(native.List); len(records) > 0 {
-		first, _ := records[0].(native.Map)
+	if records, _ := m["Records"].(value.List); len(records) > 0 {
+		first, _ := records[0].(value.Map)
 		switch textOf(first, "eventSource") {
 		case fromQueue, fromBucket:
 			return batchKind
@@ -70,11 +71,11 @@ const (
 )
 
 // ruleEvent is an event of EventBridge.
-func ruleEvent(m native.Map) piece {
+func ruleEvent(m value.Map) piece {
 	p := piece{message: m["detail"], slot: "detail"}
-	p.around = pick(m, native.Map{"kind": "eventbridge", "detail_type": m["detail-type"]},
+	p.around = pick(m, value.Map{"kind": "eventbridge", "detail_type": m["detail-type"]},
 		"id", "source", "time", "region", "account", "resources")
-	resources, _ := m["resources"].(native.List)
+	resources, _ := m["resources"].(value.List)
 	for _, r := range resources {
 		if arn, ok := r.(string); ok {
 			p.from = append(p.from, arn)
@@ -87,11 +88,11 @@ func ruleEvent(m native.Map) piece {
 
 // queueMessage is a message of a queue. Its body is text; an envelope in it is
 // opened.
-func queueMessage(m native.Map) piece {
+func queueMessage(m value.Map) piece {
 	arn := textOf(m, "eventSourceARN")
 	attributes := mapOf(m, "attributes")
 	p := piece{from: []string{arn}, message: m["body"], slot: "body"}
-	p.around = native.Map{"kind": "sqs", "id": textOf(m, "messageId"), "queue": arn, "message_attributes": messageAttributes(m)}
+	p.around = value.Map{"kind": "sqs", "id": textOf(m, "messageId"), "queue": arn, "message_attributes": messageAttributes(m)}
 	if attributes != nil {
 		p.around["attributes"] = attributes
 	}
@@ -104,10 +105,10 @@ func queueMessage(m native.Map) piece {
 }
 
 // messageAttributes are a message's own attributes as name and value.
-func messageAttributes(m native.Map) native.Map {
-	out := native.Map{}
+func messageAttributes(m value.Map) value.Map {
+	out := value.Map{}
 	for name, v := range mapOf(m, "messageAttributes") {
-		a, _ := v.(native.Map)
+		a, _ := v.(value.Map)
 		if text, ok := a["stringValue"].(string); ok {
 			out[name] = text
 		} else if raw, ok := decodeBase64(textOf(a, "binaryValue")); ok {
@@ -119,7 +120,7 @@ func messageAttributes(m native.Map) native.Map {
 
 // bucketRecord is a record of a bucket. Its key is decoded: the service sends
 // it as in a form.
-func bucketRecord(m native.Map) (piece, *runtime.Error) {
+func bucketRecord(m value.Map) (piece, *runtime.Error) {
 	s3 := mapOf(m, "s3")
 	bucket, object := mapOf(s3, "bucket"), mapOf(s3, "object")
 	key, err := url.QueryUnescape(textOf(object, "key"))
@@ -127,10 +128,10 @@ func bucketRecord(m native.Map) (piece, *runtime.Error) {
 		return piece{}, runtime.Errorf(runtime.EventInvalid, "the key of a record can't be decoded: %v", err)
 	}
 	p := piece{from: []string{textOf(bucket, "arn")}, public: true}
-	p.around = native.Map{
+	p.around = value.Map{
 		"kind": "s3", "name": textOf(m, "eventName"), "time": textOf(m, "eventTime"), "region": textOf(m, "awsRegion"),
 		"bucket": textOf(bucket, "name"),
-		"object": pick(object, native.Map{"key": key, "version": object["versionId"], "etag": object["eTag"]}, "size", "sequencer"),
+		"object": pick(object, value.Map{"key": key, "version": object["versionId"], "etag": object["eTag"]}, "size", "sequencer"),
 	}
 	return p, nil
 }
@@ -144,7 +145,7 @@ type envelope struct {
 // isEnvelope says whether v has no other fields than an envelope has, and one
 // of those that say whom it is for.
 func isEnvelope(v any) bool {
-	m, ok := v.(native.Map)
+	m, ok := v.(value.Map)
 	if !ok || nothing(m["tenant"]) && nothing(m["script"]) {
 		return false
 	}
@@ -160,7 +161,7 @@ func openEnvelope(v any) (letter envelope, ok bool, failed *runtime.Error) {
 	if !isEnvelope(v) {
 		return envelope{}, false, nil
 	}
-	m := v.(native.Map)
+	m := v.(value.Map)
 	for name, to := range map[string]*string{"tenant": &letter.tenant, "script": &letter.script} {
 		if nothing(m[name]) {
 			continue
@@ -169,7 +170,7 @@ func openEnvelope(v any) (letter envelope, ok bool, failed *runtime.Error) {
 			return envelope{}, false, runtime.Errorf(runtime.EventInvalid, "the envelope's %s is no string", name)
 		}
 	}
-	if letter.event = m["event"]; letter.event == (native.Null{}) {
+	if letter.event = m["event"]; letter.event == (value.Null{}) {
 		letter.event = nil
 	}
 	return letter, true, nil
@@ -180,23 +181,23 @@ func looksLikeMap(text string) bool {
 	return len(text) <= runtime.EventBytesMax && bytes.HasPrefix(bytes.TrimSpace([]byte(text[:min(len(text), 100)])), []byte("{"))
 }
 
-func textOf(m native.Map, name string) string {
+func textOf(m value.Map, name string) string {
 	s, _ := m[name].(string)
 	return s
 }
 
-func mapOf(m native.Map, name string) native.Map {
-	inner, _ := m[name].(native.Map)
+func mapOf(m value.Map, name string) value.Map {
+	inner, _ := m[name].(value.Map)
 	return inner
 }
 
 // pick copies the fields with these names, and leaves out what is nothing.
-func pick(from, to native.Map, names ...string) native.Map {
+func pick(from, to value.Map, names ...string) value.Map {
 	for _, name := range names {
 		to[name] = from[name]
 	}
 	for name, v := range to {
-		if v == nil || v == (native.Null{}) {
+		if v == nil || v == (value.Null{}) {
 			delete(to, name)
 		}
 	}

@@ -12,8 +12,10 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tidelock-lua/tidelock/native"
-	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // Config is what a host is made from. Engine, Hands, Tenants, Log and RunLog
@@ -21,8 +23,8 @@ import (
 type Config struct {
 	// Engine runs the scripts.
 	Engine *runtime.Engine
-	// Hands are the engine's.
-	Hands *vm.Hands
+	// Clock are the engine's.
+	Clock *clock.Dual
 	// Tenants are whose scripts may run.
 	Tenants runtime.Directory
 	// Routes say whose script an event is for, by where it comes from.
@@ -76,7 +78,7 @@ type Host struct {
 // New makes a host. The error says which field of the configuration is wrong.
 func New(c Config) (*Host, error) {
 	switch {
-	case c.Engine == nil || c.Hands == nil || c.Log == nil || c.RunLog == nil:
+	case c.Engine == nil || c.Clock == nil || c.Log == nil || c.RunLog == nil:
 		return nil, fmt.Errorf("lambda: Engine, Hands, Log and RunLog are required")
 	case c.Margin < 0:
 		return nil, fmt.Errorf("margin: got %v, want more than 0", c.Margin)
@@ -109,10 +111,10 @@ func New(c Config) (*Host, error) {
 	return h, nil
 }
 
-func setDefault[T comparable](field *T, value T) {
+func setDefault[T comparable](field *T, v T) {
 	var zero T
 	if *field == zero {
-		*field = value
+		*field = v
 	}
 }
 
@@ -141,7 +143,7 @@ func (h *Host) Invoke(ctx context.Context, payload []byte) (answer []byte, err e
 		}
 	}()
 	answer, failed = h.answer(i, payload)
-	h.flush(i.ctx, i.left(h.Hands.Fast()))
+	h.flush(i.ctx, i.left(h.Clock.ElapsedMax()))
 	if failed != nil {
 		// Other invocations of the process must not end with it.
 		return nil, failure(failed, h.stuck.Load() && h.traffic.alone())
@@ -151,7 +153,7 @@ func (h *Host) Invoke(ctx context.Context, payload []byte) (answer []byte, err e
 
 // begin takes an invocation in. end is called when its answer is ready.
 func (h *Host) begin(ctx context.Context) (i *invocation, end func(), failed *runtime.Error) {
-	now := h.Hands.Read()
+	now := h.Clock.Read()
 	pause, ok := h.traffic.enter(now.Wall)
 	if !ok {
 		return nil, nil, runtime.Errorf(runtime.HostShutdown, "%s", runtime.Shutdown{}.Error())
@@ -166,7 +168,7 @@ func (h *Host) begin(ctx context.Context) (i *invocation, end func(), failed *ru
 		i.log = h.Log.With(zap.String("requestId", lc.AwsRequestID))
 	}
 	if deadline, ok := ctx.Deadline(); ok {
-		i.allowance = allow(now.Fast, deadline.Round(0).Sub(now.Wall), h.Margin)
+		i.allowance = allow(now.ElapsedMax, deadline.Round(0).Sub(now.Wall), h.Margin)
 	}
 	// Runs keep the context's values but not its deadline: they have ends of
 	// their own, on both clocks.
@@ -176,7 +178,7 @@ func (h *Host) begin(ctx context.Context) (i *invocation, end func(), failed *ru
 	return i, func() {
 		detach()
 		cancel(nil)
-		h.traffic.leave(h.Hands.Now().Wall)
+		h.traffic.leave(h.Clock.Now().Wall)
 	}, nil
 }
 
@@ -189,11 +191,11 @@ func (h *Host) answer(i *invocation, payload []byte) ([]byte, *runtime.Error) {
 	}
 	switch kindOf(event) {
 	case httpKind:
-		return h.serve(i, event.(native.Map))
+		return h.serve(i, event.(value.Map))
 	case batchKind:
-		return h.batch(i, event.(native.Map))
+		return h.batch(i, event.(value.Map))
 	case ruleKind:
-		return h.single(i, ruleEvent(event.(native.Map)))
+		return h.single(i, ruleEvent(event.(value.Map)))
 	}
 	return h.single(i, piece{message: event})
 }

@@ -130,7 +130,7 @@ func TestAConfigurationThatCanNotWorkIsRefused(t *testing.T) {
 
 func BenchmarkInvoke(b *testing.B) {
 	f := newFunction(&testing.T{}, all("nothing"), nil)
-	inv, failed := f.Tenants.Invocation("acme", "nothing", nil)
+	inv, failed := f.Tenants.Resolve("acme", "nothing", nil)
 	if failed != nil {
 		b.Fatal(failed)
 	}

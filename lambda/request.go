@@ -7,8 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/runtime"
+
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // request is an HTTP request that came as an event.
@@ -19,11 +20,11 @@ type request struct {
 
 // readRequest reads a request of a function URL, an HTTP API, a REST API or a
 // load balancer.
-func readRequest(m native.Map) (request, *runtime.Error) {
+func readRequest(m value.Map) (request, *runtime.Error) {
 	about := mapOf(m, "requestContext")
 	var r request
 	var method, path, route string
-	event := native.Map{"kind": "http"}
+	event := value.Map{"kind": "http"}
 	if call := mapOf(about, "http"); call != nil && textOf(m, "version") == "2.0" {
 		r.form.cookies = true
 		method, path, route = textOf(call, "method"), textOf(m, "rawPath"), textOf(m, "routeKey")
@@ -90,8 +91,8 @@ func requestNames(route, method, path, domain string) (names []string) {
 
 // headers are the request's, their names in lower case; several of a name are
 // joined by commas, as HTTP joins them.
-func headers(m native.Map) native.Map {
-	out := native.Map{}
+func headers(m value.Map) value.Map {
+	out := value.Map{}
 	add := func(name, text string) {
 		name = strings.ToLower(name)
 		if before, ok := out[name].(string); ok {
@@ -101,7 +102,7 @@ func headers(m native.Map) native.Map {
 	}
 	several := mapOf(m, "multiValueHeaders")
 	for _, name := range slices.Sorted(maps.Keys(several)) {
-		list, _ := several[name].(native.List)
+		list, _ := several[name].(value.List)
 		if all := texts(list); len(all) > 0 && name != "" {
 			add(name, strings.Join(all, separator(name)))
 		}
@@ -126,26 +127,26 @@ func separator(header string) string {
 }
 
 // cookies are cookies by name; of several of a name the first counts.
-func cookies(pairs []string) native.Map {
-	out := native.Map{}
+func cookies(pairs []string) value.Map {
+	out := value.Map{}
 	for _, pair := range pairs {
-		name, value, ok := strings.Cut(strings.TrimSpace(pair), "=")
+		name, v, ok := strings.Cut(strings.TrimSpace(pair), "=")
 		if _, had := out[name]; ok && name != "" && !had {
-			out[name] = value
+			out[name] = v
 		}
 	}
 	return out
 }
 
 // query decodes a query string: the first value of each name, and all of them.
-func query(text string) (first, all native.Map) {
+func query(text string) (first, all value.Map) {
 	values, _ := url.ParseQuery(text) // what can't be decoded is left out
 	return bothQueries(values)
 }
 
 // oldQuery is the query of a REST API, decoded, or of a load balancer, which
 // leaves it as it was.
-func oldQuery(m native.Map, encoded bool) (first, all native.Map) {
+func oldQuery(m value.Map, encoded bool) (first, all value.Map) {
 	values := url.Values{}
 	add := func(name string, list []string) {
 		for _, text := range list {
@@ -160,7 +161,7 @@ func oldQuery(m native.Map, encoded bool) (first, all native.Map) {
 	}
 	if several := mapOf(m, "multiValueQueryStringParameters"); several != nil {
 		for name, v := range several {
-			list, _ := v.(native.List)
+			list, _ := v.(value.List)
 			add(name, texts(list))
 		}
 		return bothQueries(values)
@@ -173,11 +174,11 @@ func oldQuery(m native.Map, encoded bool) (first, all native.Map) {
 	return bothQueries(values)
 }
 
-func bothQueries(values url.Values) (first, all native.Map) {
-	first, all = native.Map{}, native.Map{}
+func bothQueries(values url.Values) (first, all value.Map) {
+	first, all = value.Map{}, value.Map{}
 	for name, list := range values {
 		first[name] = list[0]
-		several := native.List{}
+		several := value.List{}
 		for _, v := range list {
 			several = append(several, v)
 		}
@@ -186,13 +187,13 @@ func bothQueries(values url.Values) (first, all native.Map) {
 	return first, all
 }
 
-func listOf(m native.Map, name string) []string {
-	list, _ := m[name].(native.List)
+func listOf(m value.Map, name string) []string {
+	list, _ := m[name].(value.List)
 	return texts(list)
 }
 
 // texts are the strings of a list.
-func texts(list native.List) (out []string) {
+func texts(list value.List) (out []string) {
 	for _, v := range list {
 		if s, ok := v.(string); ok {
 			out = append(out, s)

@@ -25,7 +25,7 @@ type Route struct {
 	Match string
 	// Tenant is whose script runs.
 	Tenant tenant.ID
-	// Script is its name, as in [runtime.Directory.Invocation].
+	// Script is its name, as in [runtime.Directory.Resolve].
 	Script string
 }
 

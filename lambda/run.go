@@ -8,15 +8,16 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/runtime"
+
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // answerBytesMax is the largest answer that the platform takes.
 const answerBytesMax = 6 << 20
 
 // serve runs a script for an HTTP request. Whatever happens is an HTTP answer.
-func (h *Host) serve(i *invocation, m native.Map) ([]byte, *runtime.Error) {
+func (h *Host) serve(i *invocation, m value.Map) ([]byte, *runtime.Error) {
 	r, failed := readRequest(m)
 	if failed != nil {
 		h.refused(i, failed)
@@ -42,7 +43,7 @@ func (h *Host) run(i *invocation, p piece) (r *runtime.Result) {
 		h.refused(i, failed)
 		return &runtime.Result{Error: failed}
 	}
-	shortened := i.prepare(inv, h.Hands)
+	shortened := i.prepare(inv, h.Clock)
 	if inv.Limits.Timeout <= 0 && shortened {
 		r = &runtime.Result{ID: inv.ID, Error: i.timedOut(0)}
 	} else {
@@ -61,11 +62,11 @@ func (h *Host) invocation(i *invocation, p piece) (*runtime.Invocation, *runtime
 	if failed != nil {
 		return nil, failed
 	}
-	inv, failed := h.Tenants.Invocation(a.tenant, a.script, nil)
+	inv, failed := h.Tenants.Resolve(a.tenant, a.script, nil)
 	if failed != nil {
 		return nil, failed
 	}
-	inv.ID = runtime.NewID(h.Hands.Now().Wall)
+	inv.ID = runtime.NewID(h.Clock.Now().Wall)
 	inv.Event, inv.Encode = event, p.encode
 	inv.Limits.ResultBytes = min(inv.Limits.WithDefaults().ResultBytes, answerBytesMax)
 	inv.Log = h.RunLog(i.log, inv)
@@ -86,7 +87,7 @@ func (h *Host) await(i *invocation, inv *runtime.Invocation) *runtime.Result {
 	}()
 	var late <-chan time.Time
 	if i.end != 0 {
-		timer := time.NewTimer(i.left(h.Hands.Fast()))
+		timer := time.NewTimer(i.left(h.Clock.ElapsedMax()))
 		defer timer.Stop()
 		late = timer.C
 	}
@@ -145,7 +146,7 @@ func (h *Host) compile() {
 }
 
 func (h *Host) compileOne(ctx context.Context, log *zap.Logger, id, name string) {
-	inv, failed := h.Tenants.Invocation(id, name, nil)
+	inv, failed := h.Tenants.Resolve(id, name, nil)
 	if failed == nil {
 		failed = h.Engine.Compile(ctx, inv.Script, inv.Source)
 	}

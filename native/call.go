@@ -9,6 +9,9 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // Call is one call of a native function.
@@ -18,7 +21,7 @@ type Call struct {
 	Env *Env
 
 	name      string
-	entered   vm.Reading
+	entered   clock.Reading
 	results   int
 	ctx       *vm.CallContext
 	unsettled int    // writes that have begun and aren't settled
@@ -52,14 +55,14 @@ func (c *Call) Renew() {
 }
 
 // Entered is what the hands showed when the call passed the gate.
-func (c *Call) Entered() vm.Reading { return c.entered }
+func (c *Call) Entered() clock.Reading { return c.entered }
 
 // Now reads the hands that the run's time is measured on.
-func (c *Call) Now() vm.Reading { return c.Run.Hands().Read() }
+func (c *Call) Now() clock.Reading { return c.Run.Clock().Read() }
 
 // Sleep waits for d or until the nearest end.
 func (c *Call) Sleep(d time.Duration) error {
-	return c.Run.Hands().Sleep(c.Context(), d)
+	return c.Run.Clock().Sleep(c.Context(), d)
 }
 
 // Write is called before something outside may be changed. The function it
@@ -79,13 +82,13 @@ func (c *Call) Write() (settled func()) {
 // Within calls the function that is argument fn with the n arguments after it,
 // and interrupts it once the fast hand passes at. The caller cleans up and
 // then returns what [Call.Finish] returns.
-func (c *Call) Within(at time.Duration, fn, n int) vm.Outcome {
+func (c *Call) Within(at time.Duration, fn, n int) vm.CallResult {
 	return c.Run.Within(c.L, at, fn, n)
 }
 
 // Finish passes the outcome of [Call.Within] on: it raises what is to be
 // raised, or returns lead and the function's results.
-func (c *Call) Finish(o vm.Outcome, lead ...lua.LValue) error {
+func (c *Call) Finish(o vm.CallResult, lead ...lua.LValue) error {
 	c.results += o.Finish(c.L, lead...)
 	return nil
 }
@@ -93,7 +96,7 @@ func (c *Call) Finish(o vm.Outcome, lead ...lua.LValue) error {
 // end is deferred: it runs however the call ends.
 func (c *Call) end() {
 	if c.unsettled > 0 {
-		c.Run.Unsettled()
+		c.Run.MarkInDoubt()
 	}
 	if c.ctx != nil {
 		c.ctx.Stop()
@@ -105,13 +108,13 @@ func (c *Call) end() {
 
 // raise raises err as a script sees it.
 func (c *Call) raise(err error) {
-	var known *Error
+	var known *outcome.Error
 	if !errors.As(err, &known) {
 		// A Go error says things that are not for scripts.
 		c.Run.Incident(err)
-		known = &Error{Code: "internal", Message: "internal error in native." + c.name}
+		known = &outcome.Error{Code: "internal", Message: "internal error in native." + c.name}
 	}
-	c.L.Error(known.table(), 0)
+	c.L.Error(errorTable(known), 0)
 }
 
 // BadArg raises the argument error of argument n, in Lua's words.

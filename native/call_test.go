@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native"
-	"github.com/tidelock-lua/tidelock/native/nativetest"
-	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/runtime/nativetest"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // acting is a module whose function act takes 10 ms and counts.
 func acting(count *int) nativetest.Open {
-	return func(*testing.T, *vm.Hands) []native.Module {
+	return func(*testing.T, *clock.Dual) []native.Module {
 		return []native.Module{{Name: "acting", Funcs: []native.Func{
 			{Name: "act", Do: func(c *native.Call) error {
 				*count++

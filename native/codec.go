@@ -10,22 +10,14 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/value"
 )
-
-// ValueError says that a Lua value can't be data, and where.
-type ValueError struct {
-	// Path leads to the offending value: "value.items[3].cb".
-	Path string
-	// Reason says what is wrong with it: "function".
-	Reason string
-}
-
-func (e *ValueError) Error() string { return e.Path + ": " + e.Reason }
 
 // FromLua turns a Lua value into a tree of this package's value types; nil
 // stays nil. root names the value in errors. At most depth containers may lie
-// in each other; a table that contains itself exceeds any depth. Refused with
-// a *ValueError are functions, threads, userdata but null, tables that are
+// in each other; a table that contains itself exceeds any depth. outcome.Refused with
+// a *value.Error are functions, threads, userdata but null, tables that are
 // neither lists nor maps, NaN and infinities.
 func FromLua(run *vm.Run, v lua.LValue, root string, depth int) (any, error) {
 	d := decoder{growth: growth{run: run}, depth: depth, root: root}
@@ -59,7 +51,7 @@ func (d *decoder) fail(format string, args ...any) error {
 		}
 		path += s.String()
 	}
-	return &ValueError{Path: path, Reason: fmt.Sprintf(format, args...)}
+	return &value.Error{Path: path, Reason: fmt.Sprintf(format, args...)}
 }
 
 func (s step) String() string {
@@ -93,7 +85,7 @@ func (d *decoder) value(v lua.LValue) (any, error) {
 		return d.table(v)
 	}
 	if v == luaNull {
-		return Null{}, nil
+		return value.Null{}, nil
 	}
 	return nil, d.fail("%s", v.Type())
 }
@@ -101,7 +93,7 @@ func (d *decoder) value(v lua.LValue) (any, error) {
 // table decides what t is by counting its keys: neither its length nor the
 // way it was built says whether it has holes.
 func (d *decoder) table(t *lua.LTable) (any, error) {
-	vm.Fill(t)
+	vm.Materialize(t)
 	if len(d.path) >= d.depth {
 		return nil, d.fail("more than %d tables deep, or a table that contains itself", d.depth)
 	}
@@ -138,14 +130,14 @@ func (d *decoder) table(t *lua.LTable) (any, error) {
 	case IsList(t) && names > 0:
 		return nil, d.fail("a list with strings as keys")
 	case IsList(t):
-		return List{}, nil
+		return value.List{}, nil
 	}
 	return d.stringMap(t, names)
 }
 
 func (d *decoder) list(t *lua.LTable, n int) (any, error) {
 	d.growth.table(n, 0)
-	list := make(List, n)
+	list := make(value.List, n)
 	for i := range list {
 		v, err := d.at(step{index: i + 1}, t.RawGet(lua.LNumber(i+1))) // past the array too
 		if err != nil {
@@ -165,7 +157,7 @@ func (d *decoder) stringMap(t *lua.LTable, n int) (any, error) {
 		d.run.Step(1)
 		return strings.Compare(a, b)
 	})
-	m := make(Map, n)
+	m := make(value.Map, n)
 	for _, k := range keys {
 		v, err := d.at(step{key: k}, t.RawGetString(k))
 		if err != nil {
@@ -206,7 +198,7 @@ func (g *growth) toLua(v any) lua.LValue {
 	switch v := v.(type) {
 	case nil:
 		return lua.LNil
-	case Null:
+	case value.Null:
 		return luaNull
 	case bool:
 		return lua.LBool(v)
@@ -214,14 +206,14 @@ func (g *growth) toLua(v any) lua.LValue {
 		return lua.LNumber(v)
 	case string:
 		return lua.LString(v)
-	case List:
+	case value.List:
 		g.table(len(v), 0)
 		t := MarkList(g.run.Thread().CreateTable(len(v), 0))
 		for i, e := range v {
 			t.RawSetInt(i+1, g.toLua(e))
 		}
 		return t
-	case Map:
+	case value.Map:
 		g.table(0, len(v))
 		t := g.run.Thread().CreateTable(0, len(v))
 		for k, e := range v {

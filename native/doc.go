@@ -15,6 +15,6 @@
 // end; a call that may change something outside says so by [Call.Write], so
 // that locks around it know whether a write is still out.
 //
-// Trouble is returned as an [*Error], and a wrong argument raised by
+// Trouble is returned as an [*outcome.Error], and a wrong argument raised by
 // [Call.BadArg]; neither names anything of another tenant.
 package native

@@ -1,11 +1,12 @@
 package native
 
 import (
-	"sync/atomic"
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // Env is what a run is to native modules: whose it is, and what it may use.
@@ -29,15 +30,15 @@ type Env struct {
 	Trace func(name string) (done func())
 	// DataOps counts requests to the table of native.db against the limit
 	// max_data_ops.
-	DataOps *Account
+	DataOps *tenant.Budget
 	// LogBytes counts what the run logs against the limit log_bytes.
-	LogBytes *Account
+	LogBytes *tenant.Budget
 }
 
 // Logger takes one record of a run's log. Its level is "debug", "info",
 // "warn" or "error"; fields are of the types of this package's values.
 type Logger interface {
-	Log(level, message string, fields Map)
+	Log(level, message string, fields value.Map)
 }
 
 // EnvOf returns the environment of a run.
@@ -53,25 +54,3 @@ func State[T any](run *vm.Run, key any, make func() T) T {
 	run.SetValue(key, v)
 	return v
 }
-
-// Account counts what a run uses up of a limit.
-type Account struct {
-	// Name is the limit's name in the configuration.
-	Name string
-	// Limit is how much may be used.
-	Limit int64
-	used  atomic.Int64
-}
-
-// Spend takes n from the account, or nothing and returns false if less than n
-// is left.
-func (a *Account) Spend(n int64) bool {
-	if a.used.Add(n) > a.Limit {
-		a.used.Add(-n)
-		return false
-	}
-	return true
-}
-
-// Used is how much has been spent.
-func (a *Account) Used() int64 { return a.used.Load() }

@@ -24,9 +24,9 @@ func (g *growth) add(n int) {
 // table adds a table, in Go or in Lua, with so many elements and fields.
 func (g *growth) table(elements, fields int) { g.add(100 + 24*elements + 100*fields) }
 
-// Grower returns a function that charges the run for what a module makes piece
+// MemoryCharger returns a function that charges the run for what a module makes piece
 // by piece: it is told how many bytes are about to be made.
-func Grower(run *vm.Run) func(bytes int) {
+func MemoryCharger(run *vm.Run) func(bytes int) {
 	g := growth{run: run}
 	return g.add
 }

@@ -4,6 +4,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // luaNull is null as scripts see it: one value for the whole process, equal
@@ -44,8 +46,8 @@ func MarkList(t *lua.LTable) *lua.LTable {
 // IsList says whether t is marked as a list.
 func IsList(t *lua.LTable) bool { return t.Metatable == listMark }
 
-// table is the error as scripts see it.
-func (e *Error) table() *lua.LTable {
+// errorTable is an error as scripts see it.
+func errorTable(e *outcome.Error) *lua.LTable {
 	t := &lua.LTable{Metatable: errorMark}
 	set := func(name, value string) {
 		if value != "" {
@@ -75,7 +77,7 @@ func errorText(v lua.LValue) lua.LString {
 
 // ErrorOf reads the fields of an error table back, whoever made it; nil if v
 // is no table with a string as code.
-func ErrorOf(v lua.LValue) *Error {
+func ErrorOf(v lua.LValue) *outcome.Error {
 	t, ok := v.(*lua.LTable)
 	if !ok {
 		return nil
@@ -87,7 +89,7 @@ func ErrorOf(v lua.LValue) *Error {
 	if text("code") == "" {
 		return nil
 	}
-	return &Error{
+	return &outcome.Error{
 		Code: text("code"), Message: text("message"), Op: text("op"), Key: text("key"), Applied: text("applied"),
 		Retryable: t.RawGetString("retryable") == lua.LTrue,
 	}

@@ -89,16 +89,16 @@ func (f Func) Function() *lua.LFunction { return f.function(f.Name) }
 func (f Func) function(name string) *lua.LFunction {
 	return vm.NewFunction(func(L *lua.LState) int {
 		run := vm.Of(L)
-		c := &Call{L: L, Run: run, Env: EnvOf(run), name: f.Name, entered: run.Gate()}
+		c := &Call{L: L, Run: run, Env: EnvOf(run), name: f.Name, entered: run.CheckInterrupt()}
 		if c.Env.Trace != nil {
 			c.traced = c.Env.Trace(name)
 		}
 		defer c.end()
 		err := f.Do(c)
-		if c.ctx != nil && c.ctx.Used() {
+		if c.ctx != nil && c.ctx.Waited() {
 			// The call has waited: an end that has passed meanwhile
 			// counts for more than its result.
-			run.Gate()
+			run.CheckInterrupt()
 		}
 		if err != nil {
 			c.raise(err)

@@ -55,9 +55,9 @@ func (a *admission) seat(id tenant.ID) *seat {
 	return &seat{admission: a, tenant: id}
 }
 
-// Pass lets those in line go first and waits for the seat's next turn. It
+// Yield lets those in line go first and waits for the seat's next turn. It
 // returns false, without a slot, if d or done was sooner.
-func (s *seat) Pass(done <-chan struct{}, d time.Duration) bool {
+func (s *seat) Yield(done <-chan struct{}, d time.Duration) bool {
 	if s.holds.Load() && s.waiting.Load() == 0 {
 		runtime.Gosched() // to what isn't a script
 		return true
@@ -92,8 +92,8 @@ func (s *seat) Pass(done <-chan struct{}, d time.Duration) bool {
 	}
 }
 
-// Leave gives the slot up, while the run waits for something else or for good.
-func (s *seat) Leave() {
+// Release gives the slot up, while the run waits for something else or for good.
+func (s *seat) Release() {
 	if s.holds.Load() {
 		s.mu.Lock()
 		defer s.mu.Unlock()

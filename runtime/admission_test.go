@@ -10,6 +10,8 @@ import (
 	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/core"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // ever is longer than any test waits.
@@ -19,7 +21,7 @@ func TestTenantsTakeTurnsAndSoDoTheRunsOfOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAdmission(1)
 		first := a.seat("busy")
-		first.Pass(nil, ever)
+		first.Yield(nil, ever)
 		var order []string
 		var runs sync.WaitGroup
 		for _, r := range []struct {
@@ -28,13 +30,13 @@ func TestTenantsTakeTurnsAndSoDoTheRunsOfOne(t *testing.T) {
 		}{{"busy 1", "busy"}, {"busy 2", "busy"}, {"busy 3", "busy"}, {"quiet", "quiet"}, {"other 1", "other"}, {"other 2", "other"}} {
 			runs.Go(func() {
 				s := a.seat(r.tenant)
-				s.Pass(nil, ever)
+				s.Yield(nil, ever)
 				order = append(order, r.name)
-				s.Leave()
+				s.Release()
 			})
 			synctest.Wait() // it is in line
 		}
-		first.Leave()
+		first.Release()
 		runs.Wait()
 		want := []string{"busy 1", "quiet", "other 1", "busy 2", "other 2", "busy 3"}
 		if !slices.Equal(order, want) {
@@ -52,10 +54,10 @@ func TestAQuietTenantWaitsForOneTurnOfABusyOne(t *testing.T) {
 		for range 32 {
 			runs.Go(func() {
 				s := a.seat("busy")
-				for s.Pass(done, ever) {
+				for s.Yield(done, ever) {
 					select {
 					case <-done:
-						s.Leave()
+						s.Release()
 						return
 					default:
 						turns++
@@ -64,15 +66,15 @@ func TestAQuietTenantWaitsForOneTurnOfABusyOne(t *testing.T) {
 			})
 		}
 		quiet := a.seat("quiet")
-		quiet.Pass(nil, ever)
+		quiet.Yield(nil, ever)
 		for range 100 {
 			before := turns
-			quiet.Pass(nil, ever)
+			quiet.Yield(nil, ever)
 			if waited := turns - before; waited > 1 {
 				t.Errorf("waited for %d turns of the busy tenant, want at most 1", waited)
 			}
 		}
-		quiet.Leave()
+		quiet.Release()
 		close(done)
 		runs.Wait()
 	})
@@ -81,14 +83,14 @@ func TestAQuietTenantWaitsForOneTurnOfABusyOne(t *testing.T) {
 func TestAWaitForASlotEndsWithItsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAdmission(1)
-		a.seat("a").Pass(nil, ever)
+		a.seat("a").Yield(nil, ever)
 		began := time.Now()
-		if s := a.seat("a"); s.Pass(nil, 5*time.Millisecond) || time.Since(began) != 5*time.Millisecond {
+		if s := a.seat("a"); s.Yield(nil, 5*time.Millisecond) || time.Since(began) != 5*time.Millisecond {
 			t.Errorf("after %v: got the slot, want the end after 5ms", time.Since(began))
 		}
 		done := make(chan struct{})
 		close(done)
-		if s := a.seat("b"); s.Pass(done, ever) {
+		if s := a.seat("b"); s.Yield(done, ever) {
 			t.Error("a cancelled run got the slot")
 		}
 		if n := a.waiting.Load(); n != 0 || len(a.lines) != 0 {
@@ -101,18 +103,18 @@ func TestASlotThatNothingIsDoneWithGoesToTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAdmission(1)
 		stuck, next := a.seat("a"), a.seat("b")
-		stuck.Pass(nil, ever)
+		stuck.Yield(nil, ever)
 		began := time.Now()
-		if !next.Pass(nil, ever) || time.Since(began) > 2*stuckAfter {
+		if !next.Yield(nil, ever) || time.Since(began) > 2*stuckAfter {
 			t.Errorf("got no slot after %v", time.Since(began))
 		}
 		again := make(chan bool)
-		go func() { again <- stuck.Pass(nil, time.Millisecond) }()
+		go func() { again <- stuck.Yield(nil, time.Millisecond) }()
 		if <-again {
 			t.Error("two runs have the only slot")
 		}
-		next.Leave()
-		if !stuck.Pass(nil, ever) {
+		next.Release()
+		if !stuck.Yield(nil, ever) {
 			t.Error("a run that lost its slot gets no other")
 		}
 	})
@@ -127,7 +129,7 @@ func engineWithOneSlot() *Engine {
 
 type nowhere struct{}
 
-func (nowhere) Log(string, string, native.Map) {}
+func (nowhere) Log(string, string, value.Map) {}
 
 func TestARunThatWaitsInANativeCallGivesItsSlotUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -191,7 +193,7 @@ func TestASlotIsNotTakenFromWhoHasNotBeenToldOfIt(t *testing.T) {
 		if a.takeAway(); s.holds.Load() {
 			t.Error("the slot is kept for ever")
 		}
-		if !s.Pass(nil, time.Second) {
+		if !s.Yield(nil, time.Second) {
 			t.Error("no slot though it is free")
 		}
 	})

@@ -11,6 +11,8 @@ import (
 
 	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db"
+
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // refusals are calls with bad arguments: for each function, the arguments and
@@ -362,7 +364,7 @@ func TestEachNativeFunctionIsListedWithItsRefusals(t *testing.T) {
 // methods is native.test.methods(partition): the names of its methods, which
 // scripts can't list.
 func methods(c *native.Call) error {
-	names := native.List{}
+	names := value.List{}
 	partition := c.Arg(1).(*lua.LUserData)
 	partition.Metatable.(*lua.LTable).RawGetString("__index").(*lua.LTable).ForEach(func(name, _ lua.LValue) {
 		names = append(names, "p:"+name.String())

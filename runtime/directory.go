@@ -27,11 +27,11 @@ const (
 	nameBytesMax   = 255     // of a script's path
 )
 
-// Invocation prepares a run: it finds the tenant and its script, whose name is
+// Resolve prepares a run: it finds the tenant and its script, whose name is
 // its path below the tenant's folder with or without .lua, and reads the event.
 // ID and Log are left to the host. The error is one of [TenantUnknown],
 // [ScriptNotFound], [EventInvalid] and [EventTooLarge].
-func (d Directory) Invocation(id, script string, event []byte) (*Invocation, *Error) {
+func (d Directory) Resolve(id, script string, event []byte) (*Invocation, *Error) {
 	t, ok := d[tenant.ID(id)]
 	if !ok {
 		return nil, Errorf(TenantUnknown, "there is no tenant %s", shown(id))

@@ -43,7 +43,7 @@ func TestADirectoryFindsOnlyATenantsOwnScripts(t *testing.T) {
 		{"acme", "import", "{} {}", runtime.EventInvalid, ""},
 		{"acme", "import", strings.Repeat(" ", runtime.EventBytesMax+1), runtime.EventTooLarge, ""},
 	} {
-		inv, err := d.Invocation(test.tenant, test.script, []byte(test.event))
+		inv, err := d.Resolve(test.tenant, test.script, []byte(test.event))
 		switch {
 		case test.want == "" && (err != nil || inv.Source != test.source || inv.Limits.Timeout != time.Second):
 			t.Errorf("%.40q of %q: got %+v, %v", test.script, test.tenant, inv, err)

@@ -3,8 +3,9 @@ package runtime
 import (
 	"bytes"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/json"
+
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // EventBytesMax is the largest event in bytes, as on AWS Lambda.
@@ -23,7 +24,7 @@ func ParseEvent(text []byte) (any, *Error) {
 	if err != nil {
 		return nil, Errorf(EventInvalid, "the event is not JSON: %v", err)
 	}
-	if v == (native.Null{}) {
+	if v == (value.Null{}) {
 		return nil, nil
 	}
 	return v, nil

@@ -9,12 +9,14 @@ import (
 	"github.com/tidelock-lua/tidelock/native/deadline"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // toStdout is the simplest log.
 type toStdout struct{}
 
-func (toStdout) Log(level, message string, _ native.Map) { fmt.Println(level, message) }
+func (toStdout) Log(level, message string, _ value.Map) { fmt.Println(level, message) }
 
 // One engine serves a process; each invocation is a run of its own.
 func Example() {
@@ -26,7 +28,7 @@ func Example() {
 		Tenant: "acme",
 		Script: "hello.lua",
 		Source: `return function(event) print("hello", event.name) return { length = #event.name } end`,
-		Event:  native.Map{"name": "tide"},
+		Event:  value.Map{"name": "tide"},
 		Limits: tenant.Limits{Timeout: time.Second},
 		Log:    toStdout{},
 	})

@@ -14,6 +14,8 @@ import (
 	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // FuzzDataPassesThroughLua gives data to a script that returns them: they
@@ -31,7 +33,7 @@ func FuzzDataPassesThroughLua(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if event == (native.Null{}) {
+		if event == (value.Null{}) {
 			event = nil
 		}
 		want, err := json.Encode(event, "event", 1<<20)
@@ -65,7 +67,7 @@ func FuzzNoSourceLeavesItsRun(f *testing.F) {
 		}
 		f.Add(string(source))
 	}
-	engine := runtime.New(runtime.Config{Modules: []native.Module{core.New()}, Guard: vm.NewGuard(0)})
+	engine := runtime.New(runtime.Config{Modules: []native.Module{core.New()}, Memory: vm.NewMemoryWatcher(0)})
 	// Go takes an input that needs 10 s for a deadlock.
 	limits := tenant.Limits{Timeout: 5 * time.Second, Instructions: 200_000, MemoryBytes: 16 << 20}
 	f.Fuzz(func(t *testing.T, source string) {
@@ -90,4 +92,4 @@ func FuzzNoSourceLeavesItsRun(f *testing.F) {
 // silence drops what scripts log.
 type silence struct{}
 
-func (silence) Log(string, string, native.Map) {}
+func (silence) Log(string, string, value.Map) {}

@@ -24,6 +24,8 @@ import (
 	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // bombs take all the memory that they get.
@@ -53,8 +55,8 @@ var bombs = map[string]string{
 // bombEnv names the bomb that a child process runs.
 const bombEnv = "TIDELOCK_TEST_BOMB"
 
-// outcome is how a bomb ended, and the run of another tenant beside it.
-type outcome struct {
+// fate is how a bomb ended, and the run of another tenant beside it.
+type fate struct {
 	Type, Message, Neighbour string
 	Took                     time.Duration
 	Resident                 int64 // at most, in KiB
@@ -134,7 +136,7 @@ func plainBinary(t *testing.T) string {
 }
 
 // inChild runs a bomb in a process of its own and returns how it ended.
-func inChild(t *testing.T, binary, script string) (o outcome) {
+func inChild(t *testing.T, binary, script string) (o fate) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -165,10 +167,10 @@ func resident(t *testing.T) (size int64) {
 }
 
 // explode runs a bomb beside an innocent run of another tenant.
-func explode(t *testing.T, script string) outcome {
+func explode(t *testing.T, script string) fate {
 	engine := guardedEngine(512 << 20)
 	var beside sync.WaitGroup
-	var o outcome
+	var o fate
 	beside.Go(func() {
 		r := engine.Run(t.Context(), runtime.Invocation{Tenant: "quiet", Script: "beside.lua", Log: silent{}, Source: `
 			local n = 0
@@ -249,7 +251,7 @@ func TestWhatAFunctionKeepsIsHeld(t *testing.T) {
 }
 
 func guardedEngine(processBytes int64) *runtime.Engine {
-	return runtime.New(runtime.Config{Modules: []native.Module{core.New()}, Guard: vm.NewGuard(processBytes)})
+	return runtime.New(runtime.Config{Modules: []native.Module{core.New()}, Memory: vm.NewMemoryWatcher(processBytes)})
 }
 
 func message(r *runtime.Result) string {
@@ -261,4 +263,4 @@ func message(r *runtime.Result) string {
 
 type silent struct{}
 
-func (silent) Log(string, string, native.Map) {}
+func (silent) Log(string, string, value.Map) {}

@@ -32,7 +32,7 @@ var moduleName = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 func newRequire(compiler *compile.Compiler) *lua.LFunction {
 	return vm.NewFunction(func(L *lua.LState) int {
 		run := vm.Of(L)
-		run.Gate()
+		run.CheckInterrupt()
 		name := L.CheckString(1)
 		state := run.Value(loadedKey{}).(*loaded)
 		if module, ok := state.modules[name]; ok {

@@ -13,6 +13,8 @@ import (
 	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime/compile"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // Invocation is one request to run a script.
@@ -53,8 +55,8 @@ type Engine struct {
 
 // Config is what an engine is made from.
 type Config struct {
-	// Hands tell the time of all runs. Default: this machine's.
-	Hands *vm.Hands
+	// Clock tell the time of all runs. Default: this machine's.
+	Clock *clock.Dual
 	// Modules are the native modules that scripts may use.
 	Modules []native.Module
 	// HostKind and HostName say where scripts run: "cli", "lambda" or "task",
@@ -62,10 +64,10 @@ type Config struct {
 	HostKind, HostName string
 	// Compile bounds sources; zero fields stand for their defaults.
 	Compile compile.Limits
-	// Guard watches the memory of the process. Default: no limit of what all
+	// Memory watches the memory of the process. Default: no limit of what all
 	// runs hold together, and a run's own limit counts what its library
 	// functions make.
-	Guard *vm.Guard
+	Memory *vm.MemoryWatcher
 	// Observer is told what happens. Default: nobody is.
 	Observer Observer
 	// Yield is vm.Config.Yield, for tests in fake time.
@@ -89,8 +91,8 @@ type Observer struct {
 
 // New makes an engine.
 func New(config Config) *Engine {
-	if config.Hands == nil {
-		config.Hands = vm.NewHands(vm.SystemClock())
+	if config.Clock == nil {
+		config.Clock = clock.NewDual(clock.System())
 	}
 	e := &Engine{config: config, compiler: compile.New(accounted(config.Compile)), turns: newAdmission(goruntime.GOMAXPROCS(0))}
 	e.sandbox = newSandbox(e.compiler, config.Modules)
@@ -110,7 +112,7 @@ func (e *Engine) Compile(ctx context.Context, script, source string) *Error {
 // invocation's time limit or of ctx at the latest; a ctx that is cancelled
 // because of [Shutdown] says so in the result.
 func (e *Engine) Run(ctx context.Context, inv Invocation) *Result {
-	hands := e.config.Hands
+	hands := e.config.Clock
 	began := hands.Read()
 	if inv.ID == "" {
 		inv.ID = NewID(began.Wall)
@@ -122,7 +124,7 @@ func (e *Engine) Run(ctx context.Context, inv Invocation) *Result {
 		ctx, ended = e.config.Observer.Begin(ctx, &observed)
 		defer func() { ended(r) }()
 	}
-	defer func() { r.Duration = hands.Fast() - began.Fast }()
+	defer func() { r.Duration = hands.ElapsedMax() - began.ElapsedMax }()
 	proto, err := e.compiler.Compile(ctx, inv.Script, inv.Source)
 	if err != nil {
 		r.Error = notCompiled(err)
@@ -139,18 +141,18 @@ func (e *Engine) run(ctx context.Context, inv Invocation, proto *lua.FunctionPro
 		Tenant: inv.Tenant, Script: inv.Script, RunID: inv.ID,
 		HostKind: e.config.HostKind, HostName: e.config.HostName,
 		Log: inv.Log, HostEnd: inv.HostEnd,
-		DataOps:  &native.Account{Name: "max_data_ops", Limit: limits.DataOps},
-		LogBytes: &native.Account{Name: "log_bytes", Limit: limits.LogBytes},
+		DataOps:  &tenant.Budget{Name: "max_data_ops", Limit: limits.DataOps},
+		LogBytes: &tenant.Budget{Name: "log_bytes", Limit: limits.LogBytes},
 	}
 	observer := e.config.Observer
 	if observer.Call != nil {
 		env.Trace = func(name string) func() { return observer.Call(ctx, name) }
 	}
-	hands := e.config.Hands
-	began := hands.Fast()
+	hands := e.config.Clock
+	began := hands.ElapsedMax()
 	run := vm.NewRun(vm.Config{
-		Hands: hands, Context: ctx, Host: env, Interrupted: observer.Interrupted,
-		Guard: e.config.Guard, Slot: e.turns.seat(inv.Tenant), Yield: e.config.Yield,
+		Clock: hands, Context: ctx, Host: env, Interrupted: observer.Interrupted,
+		Memory: e.config.Memory, Slot: e.turns.seat(inv.Tenant), Yield: e.config.Yield,
 		Limits: vm.Limits{
 			Timeout: limits.Timeout, Instructions: limits.Instructions,
 			MemoryBytes: limits.MemoryBytes, Coroutines: limits.Coroutines,
@@ -163,9 +165,9 @@ func (e *Engine) run(ctx context.Context, inv Invocation, proto *lua.FunctionPro
 	_, failure := run.Call(main.function())
 	r.Counters = Counters{Instructions: run.Steps(), DataOps: env.DataOps.Used()}
 	r.Incidents = run.Incidents()
-	killed := run.Killed()
-	if killed != nil && killed.Limit == vm.Deadline && observer.Interrupted != nil {
-		observer.Interrupted(hands.Fast() - began - limits.Timeout)
+	killed := run.Interrupt()
+	if killed != nil && killed.Cause == vm.Deadline && observer.Interrupted != nil {
+		observer.Interrupted(hands.ElapsedMax() - began - limits.Timeout)
 	}
 	switch {
 	case killed != nil:
@@ -208,7 +210,7 @@ func (p *program) function() *lua.LFunction {
 			L.Call(1, 1)
 		}
 		p.value, p.err = native.FromLua(run, L.Get(-1), "result", resultDepth)
-		run.Gate()
+		run.CheckInterrupt()
 		return 0
 	}}
 }
@@ -225,18 +227,18 @@ func notCompiled(err error) *Error {
 }
 
 // interrupted is the error of a run that was stopped.
-func interrupted(k *vm.Kill, limits tenant.Limits) *Error {
+func interrupted(k *vm.Interrupt, limits tenant.Limits) *Error {
 	var shutdown Shutdown
-	switch k.Limit {
+	switch k.Cause {
 	case vm.Deadline:
 		return Errorf(Timeout, "the run took longer than its timeout of %v", limits.Timeout)
 	case vm.Cancelled:
-		if errors.As(k.Cause, &shutdown) {
+		if errors.As(k.Reason, &shutdown) {
 			return Errorf(HostShutdown, "%s", shutdown.Error())
 		}
-		return Errorf(Cancelled, "cancelled: %v", k.Cause)
+		return Errorf(Cancelled, "cancelled: %v", k.Reason)
 	}
-	return Errorf(LimitExceeded, "the run exceeded its limit %s of %d", k.Limit, k.Value)
+	return Errorf(LimitExceeded, "the run exceeded its limit %s of %d", k.Cause, k.Value)
 }
 
 // Counters is what a run used up.

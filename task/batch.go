@@ -272,7 +272,7 @@ func (r *batchRun) run(e *entry) []byte {
 	if wrong != nil {
 		return e.answer(req, &runtime.Result{Error: wrong, StartedAt: time.Now()}, false)
 	}
-	inv, wrong := r.Tenants.Invocation(req.Tenant, req.Script, req.Event)
+	inv, wrong := r.Tenants.Resolve(req.Tenant, req.Script, req.Event)
 	if wrong != nil {
 		return e.answer(req, &runtime.Result{Error: wrong, StartedAt: time.Now()}, false)
 	}

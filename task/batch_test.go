@@ -14,8 +14,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/runtime"
+
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // batchLine is a line of a batch's output.
@@ -54,7 +55,7 @@ func parseBatch(t *testing.T, text string) (lines []batchLine) {
 
 // sleeper works for as long as its event says.
 func sleeper(ctx context.Context, inv runtime.Invocation) *runtime.Result {
-	event, _ := inv.Event.(native.Map)
+	event, _ := inv.Event.(value.Map)
 	ms, _ := event["ms"].(float64)
 	return works(time.Duration(ms)*time.Millisecond)(ctx, inv)
 }

@@ -12,9 +12,11 @@ import (
 	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/lock"
-	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // Runner runs scripts: a [runtime.Engine]. It must return soon after its
@@ -36,8 +38,8 @@ type Config struct {
 	Engine Runner
 	// Tenants are those that it runs for.
 	Tenants runtime.Directory
-	// Hands are the engine's. Required for schedules.
-	Hands *vm.Hands
+	// Clock are the engine's. Required for schedules.
+	Clock *clock.Dual
 	// Locks and Store are where schedules are kept. Required for schedules.
 	Locks *lock.Locks
 	Store db.Store
@@ -49,8 +51,8 @@ type Config struct {
 	Tokens []Token
 	// Limits say how much runs at once and how much waits.
 	Limits Limits
-	// Keep says for how long finished invocations can be asked for.
-	Keep Keep
+	// Retention says for how long finished invocations can be asked for.
+	Retention Retention
 	// Schedules start scripts by the clock.
 	Schedules []Schedule
 	// StopTimeout is the time from the request to stop until the process is
@@ -106,7 +108,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Limits, err = c.Limits.withDefaults(); err != nil {
 		return c, err
 	}
-	if c.Keep, err = c.Keep.withDefaults(); err != nil {
+	if c.Retention, err = c.Retention.withDefaults(); err != nil {
 		return c, err
 	}
 	if c.StopTimeout < 0 || c.StopReserve < 0 {
@@ -119,7 +121,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.StopReserve = defaultStopReserve
 	}
 	c.StopReserve = min(c.StopReserve, c.StopTimeout/2)
-	if len(c.Schedules) > 0 && (c.Hands == nil || c.Locks == nil || c.Store == nil || c.Table == nil) {
+	if len(c.Schedules) > 0 && (c.Clock == nil || c.Locks == nil || c.Store == nil || c.Table == nil) {
 		return c, errors.New("schedules need hands, locks, their table and a store")
 	}
 	if c.Log == nil {
@@ -136,4 +138,4 @@ func (c Config) withDefaults() (Config, error) {
 
 type noLog struct{}
 
-func (noLog) Log(string, string, native.Map) {}
+func (noLog) Log(string, string, value.Map) {}

@@ -73,7 +73,7 @@ func TestWhatRunsHasItsTimeUntilTheReserveAndIsCancelledThen(t *testing.T) {
 }
 
 func TestNegativeDurationsAreRefused(t *testing.T) {
-	for _, c := range []Config{{StopTimeout: -1}, {StopReserve: -1}, {Keep: Keep{For: -1}}, {Limits: Limits{QueueLength: -1}}} {
+	for _, c := range []Config{{StopTimeout: -1}, {StopReserve: -1}, {Retention: Retention{For: -1}}, {Limits: Limits{QueueLength: -1}}} {
 		c.Engine = works(0)
 		if _, err := New(c); err == nil {
 			t.Errorf("%+v: want an error", c)
@@ -143,8 +143,8 @@ func TestHurryCancelsAtOnceAndStillReports(t *testing.T) {
 		from := time.Now()
 		s.stop()
 		time.Sleep(time.Second) // of fake time
-		s.Hurry()
-		s.Hurry()
+		s.ForceStop()
+		s.ForceStop()
 		for range 3 {
 			(<-replies).want(t, "hurried", 503, "Host.Shutdown")
 		}

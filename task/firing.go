@@ -10,11 +10,13 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/json"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/runtime"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // How a planned time is run once, whatever happens to whom:
@@ -80,7 +82,7 @@ func newSchedules(h *Host, all []Schedule) ([]*schedule, error) {
 			return nil, fmt.Errorf("schedule %s of tenant %s: there are two of that name", s.Name, s.Tenant)
 		}
 		seen[k] = true
-		inv, failed := h.config.Tenants.Invocation(string(s.Tenant), s.Script, s.Event)
+		inv, failed := h.config.Tenants.Resolve(string(s.Tenant), s.Script, s.Event)
 		if failed != nil {
 			return nil, fmt.Errorf("schedule %s of tenant %s: %s", s.Name, s.Tenant, failed.Message)
 		}
@@ -191,7 +193,7 @@ func (s *schedule) try(ctx context.Context) (done bool, err error) {
 	}()
 	<-inv.done
 	if inv.abandoned { // and may go on: its lock runs out by itself
-		lease.Keep()
+		lease.LetExpire()
 	} else {
 		lease.Release(ctx)
 	}
@@ -222,7 +224,7 @@ func (s *schedule) begin(ctx context.Context, id string, lease *lock.Lease) (*be
 		}
 		return nil, nil
 	}
-	left := lease.End - s.host.config.Hands.Fast()
+	left := lease.End - s.host.config.Clock.ElapsedMax()
 	if left <= 0 || !s.host.reserve() {
 		return nil, nil
 	}
@@ -235,7 +237,7 @@ func (s *schedule) begin(ctx context.Context, id string, lease *lock.Lease) (*be
 		return nil, err
 	}
 	s.tell(d)
-	inv, run := s.invocation(id, d.begin, lease.End-s.host.config.Hands.Fast())
+	inv, run := s.invocation(id, d.begin, lease.End-s.host.config.Clock.ElapsedMax())
 	return &begun{inv, run, next, written}, nil
 }
 
@@ -255,7 +257,7 @@ func (h *Host) reserve() bool {
 func (s *schedule) invocation(id string, planned time.Time, left time.Duration) (*invocation, func()) {
 	h := s.host
 	event, err := s.event(planned)
-	work, wrong := h.config.Tenants.Invocation(string(s.Tenant), s.Script, event)
+	work, wrong := h.config.Tenants.Resolve(string(s.Tenant), s.Script, event)
 	if err != nil {
 		wrong = runtime.Errorf(runtime.EventInvalid, "%v", err)
 	}
@@ -334,13 +336,13 @@ func (s *schedule) inTheWay(ctx context.Context) (done bool, err error) {
 		return false, nil
 	}
 	// A delete for an owner that nobody is changes nothing, and shows the row.
-	var row lock.Answer
-	at := again(ctx, func(ctx context.Context) native.Attempt {
+	var row lock.RowResult
+	at := again(ctx, func(ctx context.Context) outcome.Attempt {
 		row = s.host.config.Table.DeleteLock(ctx, s.lock, rand.Text())
 		return row.Attempt
 	})
 	switch {
-	case at.Outcome != native.Refused:
+	case at.Outcome != outcome.Refused:
 		return false, trouble(ctx, at)
 	case row.Old == nil || row.Old.By.Run != was.run:
 		return false, nil
@@ -386,7 +388,7 @@ func (s *schedule) complain(ctx context.Context, err error) {
 
 // event is what the script is called with.
 func (s *schedule) event(planned time.Time) ([]byte, error) {
-	event := native.Map{"schedule": s.Name, "planned_at": planned.UTC().Format("2006-01-02T15:04:05.000Z")}
+	event := value.Map{"schedule": s.Name, "planned_at": planned.UTC().Format("2006-01-02T15:04:05.000Z")}
 	if len(s.Event) > 0 {
 		given, err := json.Decode(s.Event)
 		if err != nil {

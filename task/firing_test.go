@@ -10,21 +10,23 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/db/memory"
 	"github.com/tidelock-lua/tidelock/native/lock"
-	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/outcome"
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // site is where several processes share a store, in fake time.
 type site struct {
 	t     *testing.T
-	hands *vm.Hands
+	hands *clock.Dual
 	store *memory.Store
-	fault func(op string) native.Outcome // what becomes of a request of the host; Applied: nothing special
+	fault func(op string) outcome.Outcome // what becomes of a request of the host; Applied: nothing special
 	// locked is called when a process has got the lock.
 	locked func(*process)
 
@@ -34,15 +36,15 @@ type site struct {
 }
 
 func newSite(t *testing.T) *site {
-	hands := vm.NewHands(vm.SystemClock())
-	return &site{t: t, hands: hands, store: memory.New(hands), fault: func(string) native.Outcome { return native.Applied }}
+	hands := clock.NewDual(clock.System())
+	return &site{t: t, hands: hands, store: memory.New(hands), fault: func(string) outcome.Outcome { return outcome.Applied }}
 }
 
 // setFault makes all requests end alike from now on.
-func (s *site) setFault(o native.Outcome) {
+func (s *site) setFault(o outcome.Outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.fault = func(string) native.Outcome { return o }
+	s.fault = func(string) outcome.Outcome { return o }
 }
 
 // process is what one process sees of the store: nothing, once it is dead.
@@ -59,40 +61,40 @@ func (s *site) config(engine Runner) (Config, *process) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return Config{Engine: engine, Tenants: tenantsNamed("a"), Hands: s.hands, Locks: locks, Store: p, Table: p}, p
+	return Config{Engine: engine, Tenants: tenantsNamed("a"), Clock: s.hands, Locks: locks, Store: p, Table: p}, p
 }
 
 // kill ends the process, as far as others can see.
 func (p *process) kill() { close(p.dead) }
 
 // reach says whether a request gets through.
-func (p *process) reach(ctx context.Context, op string) (native.Attempt, bool) {
+func (p *process) reach(ctx context.Context, op string) (outcome.Attempt, bool) {
 	select {
 	case <-p.dead:
 		<-ctx.Done()
-		return native.Attempt{Outcome: native.Unknown, Err: ctx.Err()}, false
+		return outcome.Attempt{Outcome: outcome.Unknown, Err: ctx.Err()}, false
 	default:
 	}
 	p.site.mu.Lock()
 	fault := p.fault
 	p.site.mu.Unlock()
-	if o := fault(op); o != native.Applied {
-		return native.Attempt{Outcome: o, Err: fmt.Errorf("%s: no answer", op)}, o == native.Unknown
+	if o := fault(op); o != outcome.Applied {
+		return outcome.Attempt{Outcome: o, Err: fmt.Errorf("%s: no answer", op)}, o == outcome.Unknown
 	}
-	return native.Attempt{}, true
+	return outcome.Attempt{}, true
 }
 
-func (p *process) Get(ctx context.Context, key db.Key, stale bool) db.Answer {
+func (p *process) Get(ctx context.Context, key db.Key, stale bool) db.RowResult {
 	if a, ok := p.reach(ctx, "get"); !ok {
-		return db.Answer{Attempt: a}
+		return db.RowResult{Attempt: a}
 	}
 	return p.Store.Get(ctx, key, stale)
 }
 
-func (p *process) Write(ctx context.Context, w db.Write, now int64) db.Answer {
+func (p *process) Write(ctx context.Context, w db.Write, now int64) db.RowResult {
 	a, ok := p.reach(ctx, "write")
 	if !ok {
-		return db.Answer{Attempt: a}
+		return db.RowResult{Attempt: a}
 	}
 	if parseProgress(w.Value).run != "" {
 		p.site.mu.Lock()
@@ -105,26 +107,26 @@ func (p *process) Write(ctx context.Context, w db.Write, now int64) db.Answer {
 		}
 	}
 	done := p.Store.Write(ctx, w, now)
-	if a.Outcome != native.Unknown || a.Err == nil {
+	if a.Outcome != outcome.Unknown || a.Err == nil {
 		return done
 	}
-	return db.Answer{Attempt: a} // applied, but the answer is lost
+	return db.RowResult{Attempt: a} // applied, but the answer is lost
 }
 
-func (p *process) PutLock(ctx context.Context, row lock.Row, now lock.Stamp) lock.Answer {
+func (p *process) PutLock(ctx context.Context, row lock.Row, now lock.UnixMilli) lock.RowResult {
 	if a, ok := p.reach(ctx, "put lock"); !ok {
-		return lock.Answer{Attempt: a}
+		return lock.RowResult{Attempt: a}
 	}
 	a := p.Store.PutLock(ctx, row, now)
-	if a.Outcome == native.Applied && p.locked != nil {
+	if a.Outcome == outcome.Applied && p.locked != nil {
 		p.locked(p)
 	}
 	return a
 }
 
-func (p *process) DeleteLock(ctx context.Context, key lock.Key, owner string) lock.Answer {
+func (p *process) DeleteLock(ctx context.Context, key lock.Key, owner string) lock.RowResult {
 	if a, ok := p.reach(ctx, "delete lock"); !ok {
-		return lock.Answer{Attempt: a}
+		return lock.RowResult{Attempt: a}
 	}
 	return p.Store.DeleteLock(ctx, key, owner)
 }
@@ -143,7 +145,7 @@ func (s *site) start(engine Runner, one Schedule) (*served, *process) {
 func (s *site) record(d time.Duration) fakeEngine {
 	return func(ctx context.Context, inv runtime.Invocation) *runtime.Result {
 		s.mu.Lock()
-		s.runs = append(s.runs, inv.Event.(native.Map)["planned_at"].(string)[11:])
+		s.runs = append(s.runs, inv.Event.(value.Map)["planned_at"].(string)[11:])
 		s.mu.Unlock()
 		return works(d)(ctx, inv)
 	}
@@ -313,21 +315,21 @@ func TestLostAnswersAndATableThatIsAwayLoseNoPlannedTime(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		n := 0
-		s.fault = func(op string) native.Outcome { // every third request
+		s.fault = func(op string) outcome.Outcome { // every third request
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			if n++; n%3 == 0 && op != "put lock" && op != "delete lock" {
-				return native.Unknown
+				return outcome.Unknown
 			}
-			return native.Applied
+			return outcome.Applied
 		}
 		for range 2 {
 			s.start(s.record(0), Schedule{Cron: "@every 1s", Overlap: OverlapQueue})
 		}
 		time.Sleep(30*time.Second + 500*time.Millisecond)
-		s.setFault(native.NotApplied)
+		s.setFault(outcome.NotApplied)
 		time.Sleep(20 * time.Second)
-		s.setFault(native.Applied)
+		s.setFault(outcome.Applied)
 		time.Sleep(10*time.Second + 400*time.Millisecond)
 		s.wantRuns(times("00:00:01.000Z", time.Second, 60)...)
 	})

@@ -57,7 +57,7 @@ func New(c Config) (*Host, error) {
 	h := &Host{
 		config: c, keys: keys, queue: newQueue(c.Limits), intake: newIntake(c.Limits.QueueBytes), hurry: make(chan struct{}),
 		known: map[string]*invocation{}, replays: map[replayKey]*invocation{},
-		results: results{limits: c.Keep, tenants: map[tenant.ID]*kept{}},
+		results: results{limits: c.Retention, tenants: map[tenant.ID]*kept{}},
 	}
 	h.life, h.endLife = context.WithCancel(context.Background())
 	if h.schedules, err = newSchedules(h, c.Schedules); err != nil {
@@ -118,9 +118,9 @@ func (h *Host) Serve(ctx context.Context, api, internal net.Listener) error {
 	return broken
 }
 
-// Hurry cancels what runs, as if the time to stop were over, once the context
+// ForceStop cancels what runs, as if the time to stop were over, once the context
 // of Serve has ended.
-func (h *Host) Hurry() { h.hurryOnce.Do(func() { close(h.hurry) }) }
+func (h *Host) ForceStop() { h.hurryOnce.Do(func() { close(h.hurry) }) }
 
 // Ready says whether the host takes invocations.
 func (h *Host) Ready() bool {

@@ -197,7 +197,7 @@ func (h *Host) read(w http.ResponseWriter, r *http.Request, c caller, script str
 		return nil, failed
 	}
 	// Of its own: a part of the request's path would keep all of that.
-	work, failed := h.config.Tenants.Invocation(id, strings.Clone(script), body)
+	work, failed := h.config.Tenants.Resolve(id, strings.Clone(script), body)
 	if failed != nil {
 		return nil, failed
 	}
@@ -216,7 +216,7 @@ func (h *Host) read(w http.ResponseWriter, r *http.Request, c caller, script str
 }
 
 func tenantUnknown(id string) *runtime.Error {
-	_, unknown := runtime.Directory{}.Invocation(id, "", nil)
+	_, unknown := runtime.Directory{}.Resolve(id, "", nil)
 	return unknown
 }
 

@@ -14,13 +14,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/runtime"
+
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // echo returns the event, or what its field "as" says.
 func echo(ctx context.Context, inv runtime.Invocation) *runtime.Result {
-	event, _ := inv.Event.(native.Map)
+	event, _ := inv.Event.(value.Map)
 	if kind, ok := event["as"].(string); ok {
 		return &runtime.Result{Error: runtime.Errorf(runtime.ErrorType(kind), "as asked")}
 	}
@@ -183,7 +184,7 @@ func TestARequestWithTheSameKeyIsTheSameInvocation(t *testing.T) {
 		s := serveHost(t, Config{Engine: fakeEngine(func(ctx context.Context, inv runtime.Invocation) *runtime.Result {
 			runs.Add(1)
 			return works(time.Second)(ctx, inv)
-		}), Tenants: tenantsNamed("acme", "other"), Keep: Keep{For: time.Hour}})
+		}), Tenants: tenantsNamed("acme", "other"), Retention: Retention{For: time.Hour}})
 		replies := make(chan reply)
 		for range 10 { // at the same time
 			go func() { replies <- s.invoke("acme", `{"a":1}`, "Idempotency-Key", "k") }()
@@ -223,13 +224,13 @@ func TestResultsAreKeptWithinBoundsAndNoTenantPushesOutAnothers(t *testing.T) {
 		large := `"` + strings.Repeat("x", 10_000) + `"`
 		for _, test := range []struct {
 			name string
-			keep Keep
+			keep Retention
 		}{
-			{"count", Keep{Count: 10}},
-			{"bytes", Keep{Bytes: 10 * 11_500}},
+			{"count", Retention{Count: 10}},
+			{"bytes", Retention{Bytes: 10 * 11_500}},
 		} {
 			s := serveHost(t, Config{Engine: fakeEngine(func(context.Context, runtime.Invocation) *runtime.Result { return returns(large) }),
-				Tenants: tenantsNamed("loud", "quiet"), Keep: test.keep})
+				Tenants: tenantsNamed("loud", "quiet"), Retention: test.keep})
 			quiet := s.invoke("quiet", ``).id()
 			var loud []string
 			for range 50 {

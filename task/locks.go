@@ -8,10 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // reserved is how the names of the host's own locks begin.
@@ -60,11 +61,11 @@ func (h *Host) listLocks(w http.ResponseWriter, r *http.Request, c caller) {
 		return
 	}
 	var page lock.Page
-	at := again(r.Context(), func(ctx context.Context) native.Attempt {
+	at := again(r.Context(), func(ctx context.Context) outcome.Attempt {
 		page = h.config.Table.ListLocks(ctx, id, r.URL.Query().Get("after"))
 		return page.Attempt
 	})
-	if at.Outcome != native.Applied {
+	if at.Outcome != outcome.Applied {
 		h.tableTrouble(w, id, at)
 		return
 	}
@@ -96,26 +97,26 @@ func (h *Host) freeLock(w http.ResponseWriter, r *http.Request, c caller) {
 		return
 	}
 	lost := false
-	var freed lock.Answer
-	at := again(r.Context(), func(ctx context.Context) native.Attempt {
+	var freed lock.RowResult
+	at := again(r.Context(), func(ctx context.Context) outcome.Attempt {
 		freed = h.config.Table.DeleteLock(ctx, lock.Key{Tenant: id, Name: name}, owner)
-		lost = lost || freed.Outcome == native.Unknown
+		lost = lost || freed.Outcome == outcome.Unknown
 		return freed.Attempt
 	})
 	switch {
 	// After an answer that was lost, a refusal means that the row has gone.
-	case at.Outcome == native.Applied, at.Outcome == native.Refused && lost:
+	case at.Outcome == outcome.Applied, at.Outcome == outcome.Refused && lost:
 		answer(w, http.StatusOK, map[string]bool{"freed": true})
-	case at.Outcome == native.Refused && freed.Old == nil:
+	case at.Outcome == outcome.Refused && freed.Old == nil:
 		refuse(w, runtime.Errorf(requestNotFound, "nobody holds the lock %.80q", name))
-	case at.Outcome == native.Refused:
+	case at.Outcome == outcome.Refused:
 		refuseAs(w, http.StatusConflict, runtime.Errorf(requestConflict, "the lock %.80q has another owner by now", name))
 	default:
 		h.tableTrouble(w, id, at)
 	}
 }
 
-func (h *Host) tableTrouble(w http.ResponseWriter, id tenant.ID, at native.Attempt) {
+func (h *Host) tableTrouble(w http.ResponseWriter, id tenant.ID, at outcome.Attempt) {
 	h.config.Log.Sugar().Errorw("the table of locks did not answer", "tenantId", string(id), "error", at.Err)
 	e := runtime.Errorf(runtime.HostInternal, "the table did not answer")
 	e.Retryable = true
@@ -131,7 +132,7 @@ const (
 )
 
 // again repeats what may change nothing the second time, until it is answered.
-func again(ctx context.Context, once func(context.Context) native.Attempt) (at native.Attempt) {
+func again(ctx context.Context, once func(context.Context) outcome.Attempt) (at outcome.Attempt) {
 	for n := range tableTries {
 		if n > 0 && !sleep(ctx, tablePause) {
 			return at
@@ -139,7 +140,7 @@ func again(ctx context.Context, once func(context.Context) native.Attempt) (at n
 		bounded, cancel := context.WithTimeout(ctx, tableTime)
 		at = once(bounded)
 		cancel()
-		if at.Outcome == native.Applied || at.Outcome == native.Refused {
+		if at.Outcome == outcome.Applied || at.Outcome == outcome.Refused {
 			return at
 		}
 	}
@@ -147,7 +148,7 @@ func again(ctx context.Context, once func(context.Context) native.Attempt) (at n
 }
 
 // trouble is the error of an attempt that had no usable answer.
-func trouble(ctx context.Context, at native.Attempt) error {
+func trouble(ctx context.Context, at outcome.Attempt) error {
 	return cmp.Or(at.Err, context.Cause(ctx), errNoAnswer)
 }
 

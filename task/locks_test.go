@@ -5,11 +5,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db/memory"
 	"github.com/tidelock-lua/tidelock/native/lock"
-	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // table is a table of locks in memory.
@@ -17,7 +18,7 @@ type table struct{ *memory.Store }
 
 func newTable(t *testing.T) table {
 	t.Helper()
-	return table{memory.New(vm.NewHands(vm.SystemClock()))}
+	return table{memory.New(clock.NewDual(clock.System()))}
 }
 
 // hold takes a lock for a minute.
@@ -25,10 +26,10 @@ func (tb table) hold(t *testing.T, id tenant.ID, name, owner string) {
 	t.Helper()
 	now := time.Now()
 	row := lock.Row{
-		Key: lock.Key{Tenant: id, Name: name}, Owner: owner, Start: lock.Stamp(now.UnixMilli()), Until: lock.Stamp(now.Add(time.Minute).UnixMilli()),
+		Key: lock.Key{Tenant: id, Name: name}, Owner: owner, Start: lock.UnixMilli(now.UnixMilli()), Until: lock.UnixMilli(now.Add(time.Minute).UnixMilli()),
 		By: lock.Holder{HostKind: "task", Run: "run-1"},
 	}
-	if a := tb.PutLock(t.Context(), row, row.Start); a.Outcome != native.Applied {
+	if a := tb.PutLock(t.Context(), row, row.Start); a.Outcome != outcome.Applied {
 		t.Fatal(a)
 	}
 }

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // progress is what is known of a schedule's planned times, by all processes: a
@@ -26,12 +28,12 @@ type progress struct {
 // read returns how far the schedule is, and the revision of that. At first
 // sight the schedule begins when this host got it.
 func (s *schedule) read(ctx context.Context) (progress, string, error) {
-	var row db.Answer
-	at := again(ctx, func(ctx context.Context) native.Attempt {
+	var row db.RowResult
+	at := again(ctx, func(ctx context.Context) outcome.Attempt {
 		row = s.host.config.Store.Get(ctx, s.key, false)
 		return row.Attempt
 	})
-	if at.Outcome != native.Applied {
+	if at.Outcome != outcome.Applied {
 		return progress{}, "", trouble(ctx, at)
 	}
 	if row.Row.Alive(time.Now().Unix()) {
@@ -49,7 +51,7 @@ func (s *schedule) read(ctx context.Context) (progress, string, error) {
 // there is nothing). An outcome that isn't known is found out.
 func (s *schedule) write(ctx context.Context, p progress, rev string) (written string, ok bool, err error) {
 	w := s.put(p, rev)
-	var a db.Answer
+	var a db.RowResult
 	lost := false
 	for n := range outcomeTries {
 		if n > 0 && !sleep(ctx, tablePause) {
@@ -59,14 +61,14 @@ func (s *schedule) write(ctx context.Context, p progress, rev string) (written s
 		a = s.host.config.Store.Write(bounded, w, time.Now().Unix())
 		cancel()
 		switch a.Outcome {
-		case native.Applied:
+		case outcome.Applied:
 			return w.Rev, true, nil
-		case native.Refused:
+		case outcome.Refused:
 			// Our own write may be in the way, if its answer was lost, or what
 			// somebody has made of it.
 			ours := lost && a.Row != nil && p.run != "" && parseProgress(a.Row.Value).run == p.run
 			return w.Rev, ours || a.Row != nil && a.Row.Rev == w.Rev, nil
-		case native.Unknown:
+		case outcome.Unknown:
 			lost = true
 		}
 	}
@@ -75,13 +77,13 @@ func (s *schedule) write(ctx context.Context, p progress, rev string) (written s
 
 func (s *schedule) put(p progress, rev string) db.Write {
 	return db.Write{
-		Verb: db.Put, Key: s.key, If: db.Condition{Rev: rev, New: rev == ""}, Rev: rand.Text(),
+		Kind: db.Put, Key: s.key, If: db.Condition{Rev: rev, New: rev == ""}, Rev: rand.Text(),
 		Value: p.value(), Expires: time.Now().Add(keptFor).Unix(),
 	}
 }
 
-func (p progress) value() native.Map {
-	v := native.Map{"last": float64(p.last.UnixMilli()), "run": p.run}
+func (p progress) value() value.Map {
+	v := value.Map{"last": float64(p.last.UnixMilli()), "run": p.run}
 	if !p.busy.IsZero() {
 		v["busy"] = float64(p.busy.UnixMilli())
 	}
@@ -89,7 +91,7 @@ func (p progress) value() native.Map {
 }
 
 func parseProgress(v any) (p progress) {
-	m, _ := v.(native.Map)
+	m, _ := v.(value.Map)
 	last, _ := m["last"].(float64)
 	p.last = time.UnixMilli(int64(last))
 	p.run, _ = m["run"].(string)

@@ -7,11 +7,11 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-// Keep says for how long, and how many, finished invocations can be asked for,
+// Retention says for how long, and how many, finished invocations can be asked for,
 // and requests with their key be repeated. Where there are too many, the oldest
 // of the tenant that has the most of them goes. The zero value of each field
 // stands for the default that its comment names.
-type Keep struct {
+type Retention struct {
 	// For is the longest time. Default 1 h.
 	For time.Duration
 	// Count is how many of all tenants are kept. Default 10,000.
@@ -20,7 +20,7 @@ type Keep struct {
 	Bytes int64
 }
 
-func (k Keep) withDefaults() (Keep, error) {
+func (k Retention) withDefaults() (Retention, error) {
 	if k.For < 0 || k.Count < 0 || k.Bytes < 0 {
 		return k, errors.New("what is kept of results: want no number below 0")
 	}
@@ -35,7 +35,7 @@ const recordBytes = 1 << 10
 
 // results are the finished invocations. It is guarded by the host's lock.
 type results struct {
-	limits  Keep
+	limits  Retention
 	tenants map[tenant.ID]*kept
 	count   int
 	bytes   int64

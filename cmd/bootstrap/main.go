@@ -17,9 +17,10 @@ import (
 	"github.com/tidelock-lua/tidelock/native/sql"
 	"github.com/tidelock-lua/tidelock/native/sql/mysql"
 	"github.com/tidelock-lua/tidelock/native/sql/postgres"
-	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // Variables that the platform sets.
@@ -31,7 +32,7 @@ const (
 )
 
 // embedded opens the embedded engine; nil in a program that has none.
-type embedded func(file string, hands *vm.Hands) (wire.Store, error)
+type embedded func(file string, hands *clock.Dual) (wire.Store, error)
 
 func main() {
 	log := newLog("")
@@ -94,14 +95,14 @@ func configure(log **zap.Logger) (*lambda.Host, error) {
 		return nil, err
 	}
 	program, err := wire.New(wire.Config{
-		Config: c, HostKind: "lambda", Log: *log, Embedded: open, Watch: t.watch(),
+		Config: c, HostKind: "lambda", Log: *log, Embedded: open, Observers: t.watch(),
 		SQLDrivers: map[string]sql.Driver{"postgres": postgres.New(), "mysql": mysql.New()},
 	})
 	if err != nil {
 		return nil, err
 	}
 	return lambda.New(lambda.Config{
-		Engine: program.Engine, Hands: program.Hands, Tenants: tenants, Routes: routes(c),
+		Engine: program.Engine, Clock: program.Clock, Tenants: tenants, Routes: routes(c),
 		Margin: c.Lambda.Margin.Value(), BatchResponses: c.Lambda.BatchResponses,
 		Thawed: func() { program.DropIdle(); t.dropIdle() }, Flush: t.flush, Log: *log, RunLog: wire.ScriptLog,
 	})

@@ -31,11 +31,11 @@ func openTraces(endpoint string, log *zap.Logger) (*traces, error) {
 }
 
 // watch makes spans of runs, below those of X-Ray.
-func (t *traces) watch() wire.Watch {
+func (t *traces) watch() wire.Observers {
 	if t == nil {
-		return wire.Watch{}
+		return wire.Observers{}
 	}
-	return wire.Watch{
+	return wire.Observers{
 		Locks: []lock.Events{t.Locks()},
 		Runs: runtime.Observer{
 			Call: t.Call,

@@ -14,9 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tidelock-lua/tidelock/cmd/internal/wire"
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 func locksCommand() *cobra.Command {
@@ -135,14 +136,14 @@ func withLocks(cmd *cobra.Command, do func(context.Context, *locks) error) error
 }
 
 // list returns the locks, those that are free soonest first.
-func (l *locks) list(ctx context.Context) ([]lock.Listed, error) {
+func (l *locks) list(ctx context.Context) ([]lock.LockInfo, error) {
 	all, err := lock.ListAll(ctx, l.Store, l.TableTime, l.tenant)
-	slices.SortStableFunc(all, func(a, b lock.Listed) int { return cmp.Compare(a.Left, b.Left) })
+	slices.SortStableFunc(all, func(a, b lock.LockInfo) int { return cmp.Compare(a.Left, b.Left) })
 	return all, err
 }
 
 // find returns one lock.
-func (l *locks) find(ctx context.Context, name string) (*lock.Listed, error) {
+func (l *locks) find(ctx context.Context, name string) (*lock.LockInfo, error) {
 	all, err := l.list(ctx)
 	if err != nil {
 		return nil, err
@@ -170,7 +171,7 @@ func (l *locks) watch(ctx context.Context, cmd *cobra.Command, every time.Durati
 		if err := printLocks(cmd, all); err != nil {
 			return err
 		}
-		if l.Hands.Sleep(ctx, every) != nil {
+		if l.Clock.Sleep(ctx, every) != nil {
 			return interruptedBy(ctx)
 		}
 	}
@@ -195,26 +196,26 @@ func (l *locks) free(ctx context.Context, cmd *cobra.Command, name, owner string
 	}
 	answer := l.Store.DeleteLock(ctx, found.Key, found.Owner)
 	switch {
-	case answer.Outcome == native.Refused && answer.Old != nil:
+	case answer.Outcome == outcome.Refused && answer.Old != nil:
 		return fail(cmd, fmt.Errorf("lock %q has changed hands meanwhile: its owner is %s now; nothing was done", name, answer.Old.Owner))
-	case answer.Outcome == native.Unknown:
+	case answer.Outcome == outcome.Unknown:
 		return fail(cmd, fmt.Errorf("it is not known whether lock %q was freed: look again (%w)", name, answer.Err))
-	case answer.Outcome == native.NotApplied:
+	case answer.Outcome == outcome.NotApplied:
 		return fail(cmd, answer.Err)
 	}
 	how := "freed"
-	if answer.Outcome == native.Refused {
+	if answer.Outcome == outcome.Refused {
 		how = "already free"
 	}
 	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-		return printJSON(cmd.OutOrStdout(), map[string]any{"ok": true, "lock": name, "owner": found.Owner, "freed": answer.Outcome == native.Applied})
+		return printJSON(cmd.OutOrStdout(), map[string]any{"ok": true, "lock": name, "owner": found.Owner, "freed": answer.Outcome == outcome.Applied})
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "lock %q is %s\n", name, how)
 	return nil
 }
 
 // printLocks prints a table for people, or one line of JSON.
-func printLocks(cmd *cobra.Command, all []lock.Listed) error {
+func printLocks(cmd *cobra.Command, all []lock.LockInfo) error {
 	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
 		fields := []map[string]any{}
 		for _, l := range all {
@@ -235,7 +236,7 @@ func printLocks(cmd *cobra.Command, all []lock.Listed) error {
 }
 
 // describeLock says who holds a lock and what to do about it.
-func describeLock(w io.Writer, id tenant.ID, l lock.Listed) {
+func describeLock(w io.Writer, id tenant.ID, l lock.LockInfo) {
 	if l.Left <= 0 {
 		fmt.Fprintf(w, "lock %q was held by %s until it ran out: whoever asks next gets it\n", l.Name, cell(holderText(l.By)))
 		return
@@ -257,7 +258,7 @@ func holderText(h lock.Holder) string {
 
 func holderName(h lock.Holder) string { return h.HostKind + "/" + h.HostName }
 
-func freeIn(l lock.Listed) string {
+func freeIn(l lock.LockInfo) string {
 	if l.Left <= 0 {
 		return "run out"
 	}
@@ -268,7 +269,7 @@ func freeIn(l lock.Listed) string {
 func span(d time.Duration) string { return max(d, 0).Round(100 * time.Millisecond).String() }
 
 // asFields is a lock as JSON.
-func asFields(l lock.Listed) map[string]any {
+func asFields(l lock.LockInfo) map[string]any {
 	return map[string]any{
 		"name": l.Name, "owner": l.Owner, "by": l.By.Attributes(), "start": l.Start.Time(), "until": l.Until.Time(),
 		"age_ms": l.Age.Milliseconds(), "left_ms": l.Left.Milliseconds(), "run_out": l.Left <= 0,

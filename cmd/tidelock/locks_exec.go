@@ -177,7 +177,7 @@ func (r running) kill() {
 func (l *locks) stopAt(end, killAfter time.Duration, it running, signals <-chan os.Signal, ended <-chan struct{}) bool {
 	told, orphans := false, false
 	for {
-		left := end - l.Hands.Fast()
+		left := end - l.Clock.ElapsedMax()
 		if !told && left <= killAfter {
 			it.signal(syscall.SIGTERM)
 			it.signal(syscall.SIGCONT)

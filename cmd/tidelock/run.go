@@ -73,7 +73,7 @@ func runScript(cmd *cobra.Command, path string, f runFlags) error {
 		return err
 	}
 	defer done()
-	program, err := newProgram(c, log, wire.Config{Streams: f.files(cmd.InOrStdin()), Watch: watch})
+	program, err := newProgram(c, log, wire.Config{Streams: f.files(cmd.InOrStdin()), Observers: watch})
 	if err != nil {
 		return err
 	}

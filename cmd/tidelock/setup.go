@@ -15,7 +15,8 @@ import (
 	"github.com/tidelock-lua/tidelock/native/sql/mysql"
 	"github.com/tidelock-lua/tidelock/native/sql/postgres"
 	sqlfile "github.com/tidelock-lua/tidelock/native/sql/sqlite"
-	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // addDBFlags defines the flags that name a file or a table.
@@ -80,7 +81,7 @@ func newProgram(c *config.Config, log *zap.Logger, more wire.Config) (*wire.Prog
 	return wire.New(more)
 }
 
-func openEmbedded(file string, hands *vm.Hands) (wire.Store, error) {
+func openEmbedded(file string, hands *clock.Dual) (wire.Store, error) {
 	return sqlite.Open(file, hands, sqlite.Options{})
 }
 

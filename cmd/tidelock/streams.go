@@ -4,8 +4,9 @@ import (
 	"io"
 	"os"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/stream"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // files are the streams and outputs that flags name, for native.stream. A file
@@ -41,5 +42,5 @@ func (f runFlags) files(stdin io.Reader) stream.Streams {
 
 // cantOpen is an error as the operator's own script sees it.
 func cantOpen(op string, err error) error {
-	return &native.Error{Code: stream.CodeFailed, Op: op, Message: err.Error()}
+	return &outcome.Error{Code: stream.CodeFailed, Op: op, Message: err.Error()}
 }

@@ -14,7 +14,8 @@ import (
 
 	"github.com/tidelock-lua/tidelock/cmd/internal/wire"
 	"github.com/tidelock-lua/tidelock/native/db/dynamo"
-	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // exitFailed is the exit code of a command that did not do what it should.
@@ -81,7 +82,7 @@ func withTable(cmd *cobra.Command, do func(ctx context.Context, s *dynamo.Store,
 	}
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
-	s, err := wire.OpenTable(ctx, c.DB, vm.NewHands(vm.SystemClock()), newLog(c))
+	s, err := wire.OpenTable(ctx, c.DB, clock.NewDual(clock.System()), newLog(c))
 	if err != nil {
 		return err
 	}

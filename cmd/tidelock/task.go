@@ -79,7 +79,7 @@ func serve(cmd *cobra.Command) error {
 	}
 	defer internal.Close()
 	program, err := newProgram(c, log, wire.Config{
-		HostKind: "task", Watch: watch, Listeners: []string{api.Addr().String(), internal.Addr().String()},
+		HostKind: "task", Observers: watch, Listeners: []string{api.Addr().String(), internal.Addr().String()},
 	})
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func serve(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := stoppable(cmd.Context(), log, host.Hurry)
+	ctx, stop := stoppable(cmd.Context(), log, host.ForceStop)
 	defer stop()
 	log.Info("serving", zap.String("listen", api.Addr().String()), zap.String("internalListen", internal.Addr().String()),
 		zap.Int("tenants", len(tenants)), zap.Int("schedules", len(c.Task.Schedules)), zap.Duration("stopTimeout", c.Task.StopTimeout.Value()))
@@ -105,12 +105,12 @@ func serve(cmd *cobra.Command) error {
 func newTask(c *config.Config, program *wire.Program, tenants runtime.Directory, log *zap.Logger, metrics *telemetry.Metrics) (*task.Host, error) {
 	hostName, _ := os.Hostname() // for people, who can do without
 	return task.New(task.Config{
-		Engine: program.Engine, Tenants: tenants, Hands: program.Hands,
+		Engine: program.Engine, Tenants: tenants, Clock: program.Clock,
 		Locks: program.Locks, Store: program.Store, Table: program.Store,
 		Tokens: taskTokens(c), Schedules: taskSchedules(c),
 		Limits: task.Limits{
-			Concurrency: int(c.Task.Running), TenantConcurrency: int(c.Task.TenantRunning),
-			ScriptConcurrency: int(c.Task.ScriptRunning), QueueLength: int(c.Task.Queue),
+			Concurrency: int(c.Task.MaxConcurrency), TenantConcurrency: int(c.Task.TenantMaxConcurrency),
+			ScriptConcurrency: int(c.Task.ScriptMaxConcurrency), QueueLength: int(c.Task.Queue),
 			Tenants: tenantLimits(c),
 		},
 		StopTimeout: c.Task.StopTimeout.Value(),
@@ -141,7 +141,7 @@ func taskTokens(c *config.Config) (tokens []task.Token) {
 func tenantLimits(c *config.Config) map[tenant.ID]task.TenantLimits {
 	limits := map[tenant.ID]task.TenantLimits{}
 	for id, t := range c.Tenants {
-		own := task.TenantLimits{Concurrency: int(t.Running), ScriptConcurrency: int(t.ScriptRunning), QueueLength: int(t.Queue)}
+		own := task.TenantLimits{Concurrency: int(t.MaxConcurrency), ScriptConcurrency: int(t.ScriptMaxConcurrency), QueueLength: int(t.Queue)}
 		if own != (task.TenantLimits{}) {
 			limits[tenant.ID(id)] = own
 		}

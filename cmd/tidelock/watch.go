@@ -19,12 +19,12 @@ const flushTime = 2 * time.Second
 
 // traced sends spans to the configured collector, if there is one. done sends
 // what is left.
-func traced(ctx context.Context, c *config.Config, log *zap.Logger) (w wire.Watch, done func(), err error) {
+func traced(ctx context.Context, c *config.Config, log *zap.Logger) (w wire.Observers, done func(), err error) {
 	return watched(ctx, c, log, nil)
 }
 
 // watched makes metrics and, if a collector is configured, spans. m may be nil.
-func watched(ctx context.Context, c *config.Config, log *zap.Logger, m *telemetry.Metrics) (w wire.Watch, done func(), err error) {
+func watched(ctx context.Context, c *config.Config, log *zap.Logger, m *telemetry.Metrics) (w wire.Observers, done func(), err error) {
 	done = func() {}
 	if m != nil {
 		w.Locks, w.ClockAhead, w.Blocked = []lock.Events{m.Locks()}, m.ClockAhead, m.Blocked

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/tidelock-lua/tidelock/native/nativetest"
+	"github.com/tidelock-lua/tidelock/runtime/nativetest"
 )
 
 func TestThePageIsTrue(t *testing.T) { nativetest.Docs(t, "../../docs/native.md", nil) }

@@ -3,8 +3,9 @@ package db
 import (
 	"context"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // Limits of one transaction.
@@ -28,7 +29,7 @@ type Failure struct {
 //
 // All attempts have the same token, so the store applies them once, whatever
 // answers are lost on the way.
-func (d *DB) Atomic(ctx context.Context, account Account, id tenant.ID, entries []Entry) (revs []string, failed []Failure, err error) {
+func (d *DB) Atomic(ctx context.Context, account RunScope, id tenant.ID, entries []Entry) (revs []string, failed []Failure, err error) {
 	if err := checkEntries(entries); err != nil {
 		return nil, nil, about(err, "atomic", "")
 	}
@@ -64,15 +65,15 @@ func (d *DB) Atomic(ctx context.Context, account Account, id tenant.ID, entries 
 // leaves no refusals, or refused.
 func (c *call) transact(writes []Write) ([]Refusal, error) {
 	token, now := newRev(), c.db.now()
-	var answer Verdict
-	outcome, err := c.do(func(ctx context.Context) native.Attempt {
+	var answer TransactResult
+	result, err := c.do(func(ctx context.Context) outcome.Attempt {
 		answer = c.db.store.Transact(ctx, token, writes, now)
 		return answer.Attempt
 	})
 	if err != nil {
 		return nil, err
 	}
-	if outcome == native.Applied || applied(writes, answer.Refusals) {
+	if result == outcome.Applied || applied(writes, answer.Refusals) {
 		c.settle()
 		return nil, nil
 	}
@@ -98,7 +99,7 @@ func (d *DB) failures(entries []Entry, writes []Write, refusals []Refusal) (fail
 	for _, r := range refusals {
 		e, w := entries[r.Index], &writes[r.Index]
 		current := d.alive(r.Row)
-		if e.write.Verb == Add {
+		if e.write.Kind == Add {
 			if err := notAdded("atomic", e, current); err != nil {
 				return nil, err
 			}
@@ -106,7 +107,7 @@ func (d *DB) failures(entries []Entry, writes []Write, refusals []Refusal) (fail
 				*w = put
 				continue
 			}
-			if w.Verb == Put {
+			if w.Kind == Put {
 				*w = e.write
 				continue
 			}

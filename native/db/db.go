@@ -6,9 +6,10 @@ import (
 	"encoding/hex"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
-	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // ttlMax is the longest life of a row that has one.
@@ -18,17 +19,17 @@ const ttlMax = 10 * 365 * 24 * time.Hour
 // use by many goroutines.
 type DB struct {
 	store   Store
-	hands   *vm.Hands
-	observe func(native.Attempt)
+	hands   *clock.Dual
+	observe func(outcome.Attempt)
 	quotas  quotas
 }
 
 // New returns native.db over store. Pauses and expiry go by hands. Every
 // attempt is shown to observe, if that is not nil: answers tell the table's
 // time.
-func New(store Store, hands *vm.Hands, observe func(native.Attempt)) *DB {
+func New(store Store, hands *clock.Dual, observe func(outcome.Attempt)) *DB {
 	if observe == nil {
-		observe = func(native.Attempt) {}
+		observe = func(outcome.Attempt) {}
 	}
 	return &DB{store: store, hands: hands, observe: observe}
 }
@@ -58,7 +59,7 @@ func (p *Partition) row(key string) Key {
 }
 
 // call prepares a verb's way to one answer.
-func (d *DB) call(ctx context.Context, account Account, id tenant.ID, op, key string) *call {
+func (d *DB) call(ctx context.Context, account RunScope, id tenant.ID, op, key string) *call {
 	return &call{db: d, ctx: ctx, account: account, quota: d.quotas.of(id), op: op, key: key, price: 1}
 }
 

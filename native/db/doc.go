@@ -29,6 +29,6 @@
 //	cannot be resolved       raised      db_unknown            db_unknown          db_unknown
 //
 // A write of unknown outcome may still be on its way when the verb returns,
-// even if a repetition of it was answered. Then what [Account.Write] returned is
+// even if a repetition of it was answered. Then what [RunScope.Write] returned is
 // not called, and the rows of locks around it stay in place until they run out.
 package db

@@ -39,7 +39,7 @@ func (p *Partition) ToPut(key string, value any, o PutOptions) (Entry, error) {
 	if err != nil {
 		return Entry{}, about(err, "put", key)
 	}
-	w := Write{Verb: Put, If: o.If, Value: value, Rev: newRev(), Expires: expires}
+	w := Write{Kind: Put, If: o.If, Value: value, Rev: newRev(), Expires: expires}
 	return p.entry("put", key, w, size)
 }
 
@@ -48,7 +48,7 @@ func (p *Partition) ToDelete(key string, condition Condition) (Entry, error) {
 	if condition.New {
 		return Entry{}, about(refuse(CodeOption, "new: there is nothing to delete"), "delete", key)
 	}
-	return p.entry("delete", key, Write{Verb: Delete, If: condition}, 0)
+	return p.entry("delete", key, Write{Kind: Delete, If: condition}, 0)
 }
 
 // ToCheck is the entry that changes nothing, but stops a transaction if its
@@ -57,7 +57,7 @@ func (p *Partition) ToCheck(key string, condition Condition) (Entry, error) {
 	if condition == (Condition{}) {
 		return Entry{}, about(refuse(CodeOption, "check needs rev or new"), "check", key)
 	}
-	return p.entry("check", key, Write{Verb: Check, If: condition}, 0)
+	return p.entry("check", key, Write{Kind: Check, If: condition}, 0)
 }
 
 // ToAdd is the entry that adds delta, a whole number within ±2^53, to the
@@ -88,7 +88,7 @@ func (p *Partition) ToAdd(key string, delta float64, o AddOptions) (Entry, error
 	if low > high {
 		return Entry{}, about(refuse(CodeOption, "min %d is over max %d", low, high), "add", key)
 	}
-	w := Write{Verb: Add, Delta: n, Rev: newRev(), Expires: expires, Low: low - n, High: high - n}
+	w := Write{Kind: Add, Delta: n, Rev: newRev(), Expires: expires, Low: low - n, High: high - n}
 	return p.entry("add", key, w, Size(delta))
 }
 
@@ -112,5 +112,5 @@ func (w Write) asPut() (put Write, ok bool) {
 	if !ok {
 		return Write{}, false
 	}
-	return Write{Verb: Put, Key: w.Key, If: Condition{New: true}, Value: next.Value, Rev: w.Rev, Expires: w.Expires}, true
+	return Write{Kind: Put, Key: w.Key, If: Condition{New: true}, Value: next.Value, Rev: w.Rev, Expires: w.Expires}, true
 }

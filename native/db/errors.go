@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // Codes of the errors that native.db raises.
@@ -22,13 +22,13 @@ const (
 )
 
 // refuse is the error for an argument that is refused before any request.
-func refuse(code, format string, args ...any) *native.Error {
-	return &native.Error{Code: code, Message: fmt.Sprintf(format, args...), Applied: native.AppliedNo}
+func refuse(code, format string, args ...any) *outcome.Error {
+	return &outcome.Error{Code: code, Message: fmt.Sprintf(format, args...), Applied: outcome.AppliedNo}
 }
 
 // about says which verb and key err is about, where it does not say so itself.
 func about(err error, op, key string) error {
-	var e *native.Error
+	var e *outcome.Error
 	if err == nil || !errors.As(err, &e) {
 		return err
 	}
@@ -45,7 +45,7 @@ func about(err error, op, key string) error {
 // inEntry says that err, if there is one, is about the n-th entry of a
 // transaction.
 func inEntry(n int, key string, err error) error {
-	var e *native.Error
+	var e *outcome.Error
 	if !errors.As(err, &e) {
 		return err
 	}
@@ -57,8 +57,8 @@ func inEntry(n int, key string, err error) error {
 
 // contention is the error for a write that others were always faster than.
 func contention(op, key string) error {
-	return &native.Error{
+	return &outcome.Error{
 		Code: CodeContention, Message: "others kept changing the entry",
-		Op: op, Key: key, Retryable: true, Applied: native.AppliedNo,
+		Op: op, Key: key, Retryable: true, Applied: outcome.AppliedNo,
 	}
 }

@@ -4,25 +4,26 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/db/dbtest"
 	"github.com/tidelock-lua/tidelock/native/db/memory"
-	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // A write that depends on a revision is refused once somebody else has written.
 func Example() {
-	hands := vm.NewHands(vm.SystemClock())
+	hands := clock.NewDual(clock.System())
 	users, err := db.New(memory.New(hands), hands, nil).Open("acme", "users")
 	if err != nil {
 		panic(err)
 	}
-	ctx, run := context.Background(), &dbtest.Account{Left: 100}
-	first, _, _ := users.Put(ctx, run, "42", native.Map{"name": "Ada"}, db.PutOptions{})
-	users.Put(ctx, run, "42", native.Map{"name": "Grace"}, db.PutOptions{})
+	ctx, run := context.Background(), &dbtest.RunScope{Left: 100}
+	first, _, _ := users.Put(ctx, run, "42", value.Map{"name": "Ada"}, db.PutOptions{})
+	users.Put(ctx, run, "42", value.Map{"name": "Grace"}, db.PutOptions{})
 
-	rev, current, err := users.Put(ctx, run, "42", native.Map{"name": "Alan"}, db.PutOptions{If: db.Condition{Rev: first}})
+	rev, current, err := users.Put(ctx, run, "42", value.Map{"name": "Alan"}, db.PutOptions{If: db.Condition{Rev: first}})
 	fmt.Printf("revision %q, there is %v, error %v\n", rev, current.Value, err)
 	// Output: revision "", there is map[name:Grace], error <nil>
 }

@@ -3,7 +3,7 @@ package db
 import (
 	"context"
 
-	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 const (
@@ -48,7 +48,7 @@ type Page struct {
 
 // List lists one page of the partition: it ends after Limit entries, 1 MiB of
 // values, or 8 requests, each of which costs one data operation.
-func (p *Partition) List(ctx context.Context, account Account, o ListOptions) (Page, error) {
+func (p *Partition) List(ctx context.Context, account RunScope, o ListOptions) (Page, error) {
 	if err := o.check(); err != nil {
 		return Page{}, about(err, "list", "")
 	}
@@ -89,9 +89,9 @@ func (p *Partition) List(ctx context.Context, account Account, o ListOptions) (P
 }
 
 // query makes one request for a page.
-func (p *Partition) query(ctx context.Context, account Account, q Query) (answer Listing, err error) {
+func (p *Partition) query(ctx context.Context, account RunScope, q Query) (answer QueryResult, err error) {
 	c := p.db.call(ctx, account, p.tenant, "list", "")
-	_, err = c.do(func(ctx context.Context) native.Attempt {
+	_, err = c.do(func(ctx context.Context) outcome.Attempt {
 		q.Now = p.db.now()
 		answer = p.db.store.Query(ctx, q)
 		return answer.Attempt
@@ -158,8 +158,8 @@ func (o ListOptions) check() error {
 	return nil
 }
 
-// Walk goes through a listing page by page.
-type Walk struct {
+// Iterator goes through a listing page by page.
+type Iterator struct {
 	partition *Partition
 	options   ListOptions
 	left      int // entries still wanted, negative for all
@@ -167,9 +167,9 @@ type Walk struct {
 	done      bool
 }
 
-// Walk starts a walk through all entries, or the first Limit of them. It
+// Iterate starts a walk through all entries, or the first Limit of them. It
 // makes no request yet.
-func (p *Partition) Walk(o ListOptions) (*Walk, error) {
+func (p *Partition) Iterate(o ListOptions) (*Iterator, error) {
 	left := o.Limit
 	if left == 0 {
 		left = -1
@@ -178,11 +178,11 @@ func (p *Partition) Walk(o ListOptions) (*Walk, error) {
 	if err := o.check(); err != nil {
 		return nil, about(err, "each", "")
 	}
-	return &Walk{partition: p, options: o, left: left}, nil
+	return &Iterator{partition: p, options: o, left: left}, nil
 }
 
 // Next returns the next entry, nil at the end.
-func (w *Walk) Next(ctx context.Context, account Account) (*Item, error) {
+func (w *Iterator) Next(ctx context.Context, account RunScope) (*Item, error) {
 	for len(w.page) == 0 {
 		if w.done || w.left == 0 {
 			return nil, nil

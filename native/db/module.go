@@ -9,6 +9,9 @@ import (
 
 	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // Module returns the module native.db over d. With nil, its functions raise
@@ -63,9 +66,9 @@ type account struct{ *native.Call }
 // Spend passes the gate before it pays: since the call began, there may have
 // been a pause, or a function of the script.
 func (a account) Spend(n int64) error {
-	a.Run.Gate()
+	a.Run.CheckInterrupt()
 	if ops := a.Env.DataOps; !ops.Spend(n) {
-		return &native.Error{Code: CodeBudget, Message: fmt.Sprintf("%s: all %d data operations of the run are used up", ops.Name, ops.Limit)}
+		return &outcome.Error{Code: CodeBudget, Message: fmt.Sprintf("%s: all %d data operations of the run are used up", ops.Name, ops.Limit)}
 	}
 	return nil
 }
@@ -128,8 +131,8 @@ func entry(run *vm.Run, row *Row) lua.LValue {
 		return lua.LNil
 	}
 	t := run.Thread().NewTable()
-	value, rev := pair(run, row)
-	t.RawSetString("value", value)
+	v, rev := pair(run, row)
+	t.RawSetString("value", v)
 	t.RawSetString("rev", rev)
 	return t
 }
@@ -137,7 +140,7 @@ func entry(run *vm.Run, row *Row) lua.LValue {
 func (m *module) open(c *native.Call) error {
 	name := c.String(1, "name")
 	if m.db == nil {
-		return &native.Error{Code: CodeUnavailable, Op: "open", Key: name, Message: "no database is configured: set db.table or db.file"}
+		return &outcome.Error{Code: CodeUnavailable, Op: "open", Key: name, Message: "no database is configured: set db.table or db.file"}
 	}
 	p, err := m.db.Open(c.Env.Tenant, name)
 	if err != nil {
@@ -166,8 +169,8 @@ func (m *module) getMany(c *native.Call) error {
 		return about(err, "get_many", "")
 	}
 	tree := data(c, 1, "keys", c.Arg(1))
-	list, isList := tree.(native.List)
-	if none, isMap := tree.(native.Map); !isList && (!isMap || len(none) > 0) {
+	list, isList := tree.(value.List)
+	if none, isMap := tree.(value.Map); !isList && (!isMap || len(none) > 0) {
 		c.BadArg(1, "keys: got %s, want a list of strings", kind(tree))
 	}
 	keys := make([]string, len(list))
@@ -184,8 +187,8 @@ func (m *module) getMany(c *native.Call) error {
 	}
 	values, revs := c.L.CreateTable(0, len(rows)), c.L.CreateTable(0, len(rows))
 	for key, row := range rows {
-		value, rev := pair(c.Run, row)
-		values.RawSetString(key, value)
+		v, rev := pair(c.Run, row)
+		values.RawSetString(key, v)
 		revs.RawSetString(key, rev)
 	}
 	return c.Return(values, revs)
@@ -193,11 +196,11 @@ func (m *module) getMany(c *native.Call) error {
 
 func (m *module) put(c *native.Call) error {
 	p, key := m.self(c), c.String(1, "key")
-	value, err := valueOf(c.Run, c.Arg(2))
+	v, err := valueOf(c.Run, c.Arg(2))
 	if err != nil {
 		return about(err, "put", key)
 	}
-	e, err := p.entryPut(key, value, optionsAt(c, 3))
+	e, err := p.entryPut(key, v, optionsAt(c, 3))
 	if err != nil {
 		return err
 	}
@@ -254,9 +257,9 @@ func (m *module) update(c *native.Call) error {
 	c.Function(2)
 	fn := c.Arg(2)
 	row, err := p.Update(c.Context(), account{c}, key, func(row *Row) (any, error) {
-		value, rev := pair(c.Run, row)
+		v, rev := pair(c.Run, row)
 		c.L.Push(fn)
-		c.L.Push(value)
+		c.L.Push(v)
 		c.L.Push(rev)
 		c.L.Call(2, 1)
 		c.Renew()
@@ -300,7 +303,7 @@ func (m *module) each(c *native.Call) error {
 	if err != nil {
 		return about(err, "each", "")
 	}
-	walk, err := p.Walk(o)
+	walk, err := p.Iterate(o)
 	if err != nil {
 		return err
 	}
@@ -313,7 +316,7 @@ func (m *module) next(c *native.Call) error {
 	if ud == nil {
 		c.BadArg(1, "got %s, want what each returned", c.Arg(1).Type())
 	}
-	walk, ok := ud.Value.(*Walk)
+	walk, ok := ud.Value.(*Iterator)
 	if !ok {
 		c.BadArg(1, "want what each returned")
 	}
@@ -324,8 +327,8 @@ func (m *module) next(c *native.Call) error {
 	if item == nil {
 		return c.Return(lua.LNil)
 	}
-	value, rev := pair(c.Run, &item.Row)
-	return c.Return(lua.LString(item.Key), value, rev)
+	v, rev := pair(c.Run, &item.Row)
+	return c.Return(lua.LString(item.Key), v, rev)
 }
 
 func (m *module) atomic(c *native.Call) error {
@@ -402,9 +405,9 @@ func (m *module) atomicEntry(c *native.Call, n int, v lua.LValue) (Entry, error)
 	var err error
 	switch verb, _ := t.RawGetInt(1).(lua.LString); verb {
 	case "put":
-		var value any
-		if value, err = valueOf(c.Run, t.RawGetInt(4)); err == nil {
-			e, err = p.entryPut(string(key), value, rest(5))
+		var val any
+		if val, err = valueOf(c.Run, t.RawGetInt(4)); err == nil {
+			e, err = p.entryPut(string(key), val, rest(5))
 		}
 	case "add":
 		delta, ok := t.RawGetInt(4).(lua.LNumber)

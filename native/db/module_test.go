@@ -12,17 +12,18 @@ import (
 	"github.com/tidelock-lua/tidelock/native/db/dbtest"
 	"github.com/tidelock-lua/tidelock/native/db/memory"
 	"github.com/tidelock-lua/tidelock/native/db/sqlite"
-	"github.com/tidelock-lua/tidelock/native/nativetest"
-	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/runtime/nativetest"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
-func inMemory(_ *testing.T, hands *vm.Hands) []native.Module {
+func inMemory(_ *testing.T, hands *clock.Dual) []native.Module {
 	return []native.Module{db.Module(db.New(memory.New(hands), hands, nil))}
 }
 
-func inFile(t *testing.T, hands *vm.Hands) []native.Module {
+func inFile(t *testing.T, hands *clock.Dual) []native.Module {
 	store, err := sqlite.Open(filepath.Join(t.TempDir(), "test.db"), hands, sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +83,7 @@ func TestARunThatHasNoOperationsLeftIsToldTheLimit(t *testing.T) {
 
 func TestWithoutADatabaseOpenSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := nativetest.New(t, func(*testing.T, *vm.Hands) []native.Module { return []native.Module{db.Module(nil)} })
+		m := nativetest.New(t, func(*testing.T, *clock.Dual) []native.Module { return []native.Module{db.Module(nil)} })
 		m.Expect(t, `["db_unavailable","no database is configured: set db.table or db.file"]`, `
 			local ok, err = pcall(native.db.open, "p")
 			return { err.code, err.message }`)
@@ -92,7 +93,7 @@ func TestWithoutADatabaseOpenSaysSo(t *testing.T) {
 func TestTroubleReachesScriptsAsATable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &dbtest.Faulty{Faults: repeat(dbtest.Dropped, 4)}
-		m := nativetest.New(t, func(_ *testing.T, hands *vm.Hands) []native.Module {
+		m := nativetest.New(t, func(_ *testing.T, hands *clock.Dual) []native.Module {
 			store.Store = memory.New(hands)
 			return []native.Module{db.Module(db.New(store, hands, nil))}
 		})

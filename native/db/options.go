@@ -6,13 +6,15 @@ import (
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native"
+
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // options reads a table of options as it comes from a script. Its methods
 // return the zero value for an option that is not set, and keep the first
 // error.
 type options struct {
-	set native.Map
+	set value.Map
 	err error
 }
 
@@ -21,7 +23,7 @@ func readOptions(v any, known ...string) *options {
 	o := &options{}
 	switch v := v.(type) {
 	case nil:
-	case native.Map:
+	case value.Map:
 		o.set = v
 	default:
 		o.fail("options: got a list, want a table with names")
@@ -41,16 +43,16 @@ func (o *options) fail(format string, args ...any) {
 	}
 }
 
-func option[T any](o *options, name, want string) (value T, isSet bool) {
+func option[T any](o *options, name, want string) (val T, isSet bool) {
 	v, isSet := o.set[name]
 	if !isSet {
-		return value, false
+		return val, false
 	}
-	value, ok := v.(T)
+	val, ok := v.(T)
 	if !ok {
 		o.fail("%s: got %s, want %s", name, kind(v), want)
 	}
-	return value, ok
+	return val, ok
 }
 
 // kind names the type of a value in Lua's words.
@@ -64,28 +66,28 @@ func kind(v any) string {
 		return "number"
 	case string:
 		return "string"
-	case native.Null:
+	case value.Null:
 		return "null"
 	}
 	return "table"
 }
 
 func (o *options) flag(name string) bool {
-	value, _ := option[bool](o, name, "boolean")
-	return value
+	v, _ := option[bool](o, name, "boolean")
+	return v
 }
 
 func (o *options) text(name string) string {
-	value, _ := option[string](o, name, "string")
-	return value
+	v, _ := option[string](o, name, "string")
+	return v
 }
 
 func (o *options) number(name string) *float64 {
-	value, isSet := option[float64](o, name, "number")
+	v, isSet := option[float64](o, name, "number")
 	if !isSet {
 		return nil
 	}
-	return &value
+	return &v
 }
 
 // ttl reads the option ttl in seconds.
@@ -112,13 +114,13 @@ func (o *options) condition() Condition {
 }
 
 // entryPut is [Partition.ToPut] with options as they come from a script.
-func (p *Partition) entryPut(key string, value, script any) (Entry, error) {
+func (p *Partition) entryPut(key string, v, script any) (Entry, error) {
 	o := readOptions(script, "rev", "new", "ttl")
 	put := PutOptions{If: o.condition(), TTL: o.ttl()}
 	if o.err != nil {
 		return Entry{}, about(o.err, "put", key)
 	}
-	return p.ToPut(key, value, put)
+	return p.ToPut(key, v, put)
 }
 
 // entryDelete is [Partition.ToDelete] likewise.

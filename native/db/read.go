@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // keysMax is how many different keys GetMany takes.
@@ -12,7 +12,7 @@ const keysMax = 100
 
 // Get reads the row of key, nil if there is none. It sees every write that was
 // answered before, unless it is stale.
-func (p *Partition) Get(ctx context.Context, account Account, key string, stale bool) (*Row, error) {
+func (p *Partition) Get(ctx context.Context, account RunScope, key string, stale bool) (*Row, error) {
 	if err := checkKey(key); err != nil {
 		return nil, about(err, "get", key)
 	}
@@ -20,10 +20,10 @@ func (p *Partition) Get(ctx context.Context, account Account, key string, stale 
 }
 
 // get is Get on behalf of any verb.
-func (p *Partition) get(ctx context.Context, account Account, op, key string, stale bool) (*Row, error) {
+func (p *Partition) get(ctx context.Context, account RunScope, op, key string, stale bool) (*Row, error) {
 	c := p.db.call(ctx, account, p.tenant, op, key)
-	var answer Answer
-	_, err := c.do(func(ctx context.Context) native.Attempt {
+	var answer RowResult
+	_, err := c.do(func(ctx context.Context) outcome.Attempt {
 		answer = p.db.store.Get(ctx, p.row(key), stale)
 		return answer.Attempt
 	})
@@ -45,7 +45,7 @@ func (d *DB) alive(row *Row) *Row {
 // once. Those found are returned under their keys. It has every answer or
 // fails: a key that is not in the map has no row. Each key costs one data
 // operation.
-func (p *Partition) GetMany(ctx context.Context, account Account, keys []string, stale bool) (map[string]*Row, error) {
+func (p *Partition) GetMany(ctx context.Context, account RunScope, keys []string, stale bool) (map[string]*Row, error) {
 	var unread []Key
 	seen := make(map[string]bool)
 	for _, key := range keys {
@@ -66,7 +66,7 @@ func (p *Partition) GetMany(ctx context.Context, account Account, keys []string,
 	c := p.db.call(ctx, account, p.tenant, "get_many", "")
 	for first := true; len(unread) > 0; first = false {
 		if !first && !p.db.pause(ctx, account, pauseBase, 1) {
-			return nil, about(&native.Error{Code: CodeThrottled, Message: "the store left keys unread, and there is no time to ask again", Retryable: true}, "get_many", "")
+			return nil, about(&outcome.Error{Code: CodeThrottled, Message: "the store left keys unread, and there is no time to ask again", Retryable: true}, "get_many", "")
 		}
 		var err error
 		if unread, err = p.getSome(c, unread, &most, found, stale); err != nil {
@@ -84,14 +84,14 @@ func (p *Partition) GetMany(ctx context.Context, account Account, keys []string,
 func (p *Partition) getSome(c *call, keys []Key, most *int, found map[string]*Row, stale bool) (unread []Key, err error) {
 	asked := keys[:min(*most, len(keys))]
 	c.attempts, c.price = 0, int64(len(asked))
-	var answer Found
-	_, err = c.do(func(ctx context.Context) native.Attempt {
+	var answer BatchResult
+	_, err = c.do(func(ctx context.Context) outcome.Attempt {
 		answer = p.db.store.GetMany(ctx, asked, stale)
-		if answer.Outcome == native.Applied && len(answer.Unread) == len(asked) {
-			answer.Outcome = native.NotApplied
-			answer.Err = &native.Error{Code: CodeThrottled, Message: "the store answered without reading any key", Retryable: true}
+		if answer.Outcome == outcome.Applied && len(answer.Unread) == len(asked) {
+			answer.Outcome = outcome.NotApplied
+			answer.Err = &outcome.Error{Code: CodeThrottled, Message: "the store answered without reading any key", Retryable: true}
 		}
-		if answer.Outcome == native.NotApplied && cause(answer.Err).Code == CodeUnavailable {
+		if answer.Outcome == outcome.NotApplied && cause(answer.Err).Code == CodeUnavailable {
 			*most = max(1, len(asked)/2)
 			asked = asked[:*most]
 			c.price = int64(*most)

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 const (
@@ -24,9 +24,9 @@ const (
 	reserve = 20 * time.Millisecond
 )
 
-// Account is what a verb needs of the run that it works for. It is used by one
+// RunScope is what a verb needs of the run that it works for. It is used by one
 // goroutine at a time.
-type Account interface {
+type RunScope interface {
 	// Spend pays for a request of n data operations right before it is made. If
 	// less is left, it takes nothing and returns the error to raise
 	// ([CodeBudget]).
@@ -45,7 +45,7 @@ type Account interface {
 type call struct {
 	db      *DB
 	ctx     context.Context
-	account Account
+	account RunScope
 	quota   *quota
 	op, key string
 	// price of each attempt in data operations: one per key or entry.
@@ -68,16 +68,16 @@ type call struct {
 // do makes attempts until one decides: applied or refused. Otherwise err is
 // what to raise, and the outcome says whether one of them may have been
 // applied.
-func (c *call) do(once func(context.Context) native.Attempt) (native.Outcome, error) {
+func (c *call) do(once func(context.Context) outcome.Attempt) (outcome.Outcome, error) {
 	for {
 		if err := c.account.Spend(c.price); err != nil {
 			return c.giveUp(err)
 		}
 		a := c.attempt(once)
 		switch a.Outcome {
-		case native.Applied, native.Refused:
+		case outcome.Applied, outcome.Refused:
 			return a.Outcome, nil
-		case native.Unknown:
+		case outcome.Unknown:
 			c.lost++
 		}
 		if !c.again(a) {
@@ -87,7 +87,7 @@ func (c *call) do(once func(context.Context) native.Attempt) (native.Outcome, er
 }
 
 // attempt makes one request, within its own time and the run's.
-func (c *call) attempt(once func(context.Context) native.Attempt) native.Attempt {
+func (c *call) attempt(once func(context.Context) outcome.Attempt) outcome.Attempt {
 	limit := attemptTime
 	if left, ok := c.account.Remaining(); ok {
 		limit = min(limit, left)
@@ -101,7 +101,7 @@ func (c *call) attempt(once func(context.Context) native.Attempt) native.Attempt
 	c.attempts++
 	a := once(ctx)
 	c.db.observe(a)
-	if a.Outcome == native.Unknown {
+	if a.Outcome == outcome.Unknown {
 		c.settled = append(c.settled, settled)
 	} else {
 		settled()
@@ -110,25 +110,25 @@ func (c *call) attempt(once func(context.Context) native.Attempt) native.Attempt
 }
 
 // again decides whether another attempt is to follow a, and if so waits.
-func (c *call) again(a native.Attempt) bool {
+func (c *call) again(a outcome.Attempt) bool {
 	known := cause(a.Err)
 	switch {
 	case c.ctx.Err() != nil,
 		c.attempts >= attemptsMax,
 		c.writes && c.lost > c.lostMax,
-		a.Outcome == native.NotApplied && !known.Retryable:
+		a.Outcome == outcome.NotApplied && !known.Retryable:
 		return false
 	}
 	base := pauseBase
 	if known.Code == CodeThrottled {
 		base = pauseBaseThrottled
 	}
-	return c.quota.take(c.db.hands.Fast()) && c.db.pause(c.ctx, c.account, base, c.attempts)
+	return c.quota.take(c.db.hands.ElapsedMax()) && c.db.pause(c.ctx, c.account, base, c.attempts)
 }
 
 // pause waits for the n-th time, n from 1. It is false if the run's time would
 // be over afterwards.
-func (d *DB) pause(ctx context.Context, account Account, base time.Duration, n int) bool {
+func (d *DB) pause(ctx context.Context, account RunScope, base time.Duration, n int) bool {
 	pause := rand.N(min(base<<(n-1), pauseMax))
 	if left, ok := account.Remaining(); ok && pause+reserve > left {
 		return false
@@ -144,36 +144,36 @@ func (c *call) settle() {
 }
 
 // giveUp makes the error to raise of what went wrong last.
-func (c *call) giveUp(err error) (native.Outcome, error) {
+func (c *call) giveUp(err error) (outcome.Outcome, error) {
 	if c.lost > 0 && c.writes {
-		return native.Unknown, c.unknown(err)
+		return outcome.Unknown, c.unknown(err)
 	}
 	e := *cause(err)
 	e.Op, e.Key = c.op, c.key
 	if e.Applied = ""; c.writes {
-		e.Applied = native.AppliedNo
+		e.Applied = outcome.AppliedNo
 	}
-	return native.NotApplied, &e
+	return outcome.NotApplied, &e
 }
 
 // unknown is the error for a write of which nobody knows whether it was
 // applied.
 func (c *call) unknown(err error) error {
-	return &native.Error{
+	return &outcome.Error{
 		Code:    CodeUnknown,
 		Message: "the write was sent, and it could not be found out whether it was applied",
 		Op:      c.op, Key: c.key,
-		Applied: native.AppliedUnknown,
+		Applied: outcome.AppliedUnknown,
 		Cause:   err,
 	}
 }
 
-// cause returns the *native.Error in err, or makes one that tells scripts
+// cause returns the *outcome.Error in err, or makes one that tells scripts
 // nothing of it.
-func cause(err error) *native.Error {
-	var known *native.Error
+func cause(err error) *outcome.Error {
+	var known *outcome.Error
 	if errors.As(err, &known) {
 		return known
 	}
-	return &native.Error{Code: CodeUnavailable, Message: "the store can't be reached", Retryable: true, Cause: err}
+	return &outcome.Error{Code: CodeUnavailable, Message: "the store can't be reached", Retryable: true, Cause: err}
 }

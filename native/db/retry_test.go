@@ -9,11 +9,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/clock"
+
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/db/dbtest"
 	"github.com/tidelock-lua/tidelock/native/db/memory"
-	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // faulty runs fn in a bubble of fake time with a bench over a store that goes
@@ -21,9 +23,9 @@ import (
 func faulty(t *testing.T, faults []dbtest.Fault, fn func(*dbtest.Bench, *dbtest.Faulty)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		clock := dbtest.NewClock()
-		store := &dbtest.Faulty{Store: memory.New(vm.NewHands(clock)), Faults: faults}
-		fn(dbtest.NewBench(t, store, clock), store)
+		clk := dbtest.NewClock()
+		store := &dbtest.Faulty{Store: memory.New(clock.NewDual(clk)), Faults: faults}
+		fn(dbtest.NewBench(t, store, clk), store)
 	})
 }
 
@@ -33,9 +35,9 @@ func repeat(fault dbtest.Fault, n int) []dbtest.Fault {
 
 // rewrite changes the row of "key" behind the back of the verb under test.
 func rewrite(b *dbtest.Bench, store *dbtest.Faulty, value any) {
-	w := db.Write{Verb: db.Put, Key: db.Key{Partition: "acme/users", Key: "key"}, Value: value, Rev: "another's"}
+	w := db.Write{Kind: db.Put, Key: db.Key{Partition: "acme/users", Key: "key"}, Value: value, Rev: "another's"}
 	if value == nil {
-		w.Verb = db.Delete
+		w.Kind = db.Delete
 	}
 	store.Store.Write(b.Context(), w, 0)
 }
@@ -163,9 +165,9 @@ func checkOutcome(b *dbtest.Bench, applied bool, err error, wantApplied bool, wa
 	}
 	if wantCode != "" {
 		e := b.WantCode(err, wantCode)
-		want := native.AppliedNo
+		want := outcome.AppliedNo
 		if wantCode == db.CodeUnknown {
-			want = native.AppliedUnknown
+			want = outcome.AppliedUnknown
 		}
 		if e.Applied != want || e.Key == "" && e.Op != "atomic" || e.Op == "" {
 			b.Errorf("the error is %+v, want applied %q, verb and key", e, want)
@@ -346,11 +348,11 @@ type silent struct {
 	waited time.Duration
 }
 
-func (s *silent) Get(ctx context.Context, _ db.Key, _ bool) (answer db.Answer) {
+func (s *silent) Get(ctx context.Context, _ db.Key, _ bool) (answer db.RowResult) {
 	start := time.Now()
 	<-ctx.Done()
 	s.waited = time.Since(start)
-	answer.Outcome, answer.Err = native.NotApplied, ctx.Err()
+	answer.Outcome, answer.Err = outcome.NotApplied, ctx.Err()
 	return answer
 }
 
@@ -358,7 +360,7 @@ func TestOneTenantsTroubleLeavesAnotherItsRepetitions(t *testing.T) {
 	faulty(t, nil, func(b *dbtest.Bench, store *dbtest.Faulty) {
 		for range 60 {
 			store.Faults = repeat(dbtest.Throttled, 4)
-			b.Users.Get(b.Context(), &dbtest.Account{Left: 4, Time: time.Hour}, "key", false)
+			b.Users.Get(b.Context(), &dbtest.RunScope{Left: 4, Time: time.Hour}, "key", false)
 		}
 		store.Faults, store.Attempts = repeat(dbtest.Down, 1), 0
 		_, err := b.Users.Get(b.Context(), b.Account, "key", false)
@@ -388,19 +390,19 @@ func TestScriptsSeeNothingOfWhatAnEngineSays(t *testing.T) {
 }
 
 func TestEveryAttemptIsShownToTheObserver(t *testing.T) {
-	clock := dbtest.NewClock()
-	hands := vm.NewHands(clock)
-	var seen []native.Outcome
+	clk := dbtest.NewClock()
+	hands := clock.NewDual(clk)
+	var seen []outcome.Outcome
 	store := &dbtest.Faulty{Store: memory.New(hands), Faults: []dbtest.Fault{dbtest.Down}}
-	d := db.New(store, hands, func(a native.Attempt) { seen = append(seen, a.Outcome) })
+	d := db.New(store, hands, func(a outcome.Attempt) { seen = append(seen, a.Outcome) })
 	p, err := d.Open("acme", "users")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Get(t.Context(), &dbtest.Account{Left: 9}, "key", false); err != nil {
+	if _, err := p.Get(t.Context(), &dbtest.RunScope{Left: 9}, "key", false); err != nil {
 		t.Fatal(err)
 	}
-	if want := []native.Outcome{native.NotApplied, native.Applied}; !slices.Equal(seen, want) {
+	if want := []outcome.Outcome{outcome.NotApplied, outcome.Applied}; !slices.Equal(seen, want) {
 		t.Errorf("the observer saw %v, want %v", seen, want)
 	}
 }

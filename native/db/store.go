@@ -4,7 +4,7 @@ import (
 	"context"
 	"math"
 
-	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // Key addresses one row.
@@ -34,15 +34,15 @@ func (r *Row) Alive(now int64) bool {
 	return r != nil && (r.Expires == 0 || r.Expires > now)
 }
 
-// Verb is the kind of a write.
-type Verb int
+// OpKind is the kind of a write.
+type OpKind int
 
 // The kinds of a [Write].
 const (
-	Put    Verb = iota // store Value
-	Delete             // remove the row
-	Add                // add Delta to a whole number
-	Check              // change nothing; only as part of a transaction
+	Put    OpKind = iota // store Value
+	Delete               // remove the row
+	Add                  // add Delta to a whole number
+	Check                // change nothing; only as part of a transaction
 )
 
 // Condition is what has to hold for a write to be applied. The zero value
@@ -56,7 +56,7 @@ type Condition struct {
 
 // Write is one change of one row.
 type Write struct {
-	Verb Verb
+	Kind OpKind
 	Key  Key
 	// If is the condition of a Put, Delete or Check. Add has its own in Low
 	// and High.
@@ -99,7 +99,7 @@ func (w Write) Apply(old *Row, now int64) (next *Row, ok bool) {
 	if w.If.New && old != nil || w.If.Rev != "" && (old == nil || old.Rev != w.If.Rev) {
 		return nil, false
 	}
-	switch w.Verb {
+	switch w.Kind {
 	case Put:
 		return &Row{Value: w.Value, Rev: w.Rev, Expires: w.Expires}, true
 	case Delete:
@@ -133,8 +133,8 @@ func (w Write) add(old *Row) (next *Row, ok bool) {
 // attempt, bounded by ctx and never repeated below this interface. Conditions
 // are tested and changes made in one atomic step.
 //
-// An outcome of [native.NotApplied] or [native.Unknown] has a cause in Err.
-// Where it is an [*native.Error], its Code tells the pace at which to try again
+// An outcome of [outcome.NotApplied] or [outcome.Unknown] has a cause in Err.
+// Where it is an [*outcome.Error], its Code tells the pace at which to try again
 // ([CodeThrottled], [CodeContention], [CodeUnavailable]), and with Retryable
 // false a request that was not applied isn't repeated (no such table, access
 // denied). Reads have no side effect, so theirs is Applied or NotApplied.
@@ -144,37 +144,37 @@ func (w Write) add(old *Row) (next *Row, ok bool) {
 // Implementations are safe for use by many goroutines.
 type Store interface {
 	// Get reads one row. Row is nil if there is none.
-	Get(ctx context.Context, key Key, stale bool) Answer
+	Get(ctx context.Context, key Key, stale bool) RowResult
 
 	// GetMany reads up to 100 different keys. The answer may leave keys
 	// unread: they are neither found nor missing, and asked for again.
-	GetMany(ctx context.Context, keys []Key, stale bool) Found
+	GetMany(ctx context.Context, keys []Key, stale bool) BatchResult
 
 	// Query reads one page of a partition.
-	Query(ctx context.Context, q Query) Listing
+	Query(ctx context.Context, q Query) QueryResult
 
 	// Write makes one change. Check is not allowed here. If it is refused, the
 	// answer has the row in the way; an Add that was applied, the new row.
 	// An Add may be refused by a row that has expired, because not every
 	// engine can replace one by an addition: the caller then puts.
-	Write(ctx context.Context, w Write, now int64) Answer
+	Write(ctx context.Context, w Write, now int64) RowResult
 
 	// Transact makes 1 to 100 changes of different rows, all or none. An
 	// engine remembers token for ten minutes: a transaction that was applied
 	// under it is not applied again, and answered as applied. All attempts
 	// under one token have the same writes and the same now.
-	Transact(ctx context.Context, token string, writes []Write, now int64) Verdict
+	Transact(ctx context.Context, token string, writes []Write, now int64) TransactResult
 }
 
-// Answer is what came back from an attempt that concerns one row.
-type Answer struct {
-	native.Attempt
+// RowResult is what came back from an attempt that concerns one row.
+type RowResult struct {
+	outcome.Attempt
 	Row *Row
 }
 
-// Found is what came back from [Store.GetMany].
-type Found struct {
-	native.Attempt
+// BatchResult is what came back from [Store.GetMany].
+type BatchResult struct {
+	outcome.Attempt
 	Rows   map[Key]Row
 	Unread []Key
 }
@@ -197,9 +197,9 @@ type Query struct {
 	Now int64
 }
 
-// Listing is what came back from [Store.Query].
-type Listing struct {
-	native.Attempt
+// QueryResult is what came back from [Store.Query].
+type QueryResult struct {
+	outcome.Attempt
 	Items []Item
 	// Last is the key of the last row looked at, or "" when there are no more
 	// rows in the range.
@@ -212,9 +212,9 @@ type Item struct {
 	Row
 }
 
-// Verdict is what came back from [Store.Transact].
-type Verdict struct {
-	native.Attempt
+// TransactResult is what came back from [Store.Transact].
+type TransactResult struct {
+	outcome.Attempt
 	// Refusals are the entries whose conditions did not hold, in order. There
 	// is at least one when Outcome is Refused.
 	Refusals []Refusal

@@ -4,10 +4,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidelock-lua/tidelock/native/clock"
+
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/db/dbtest"
 	"github.com/tidelock-lua/tidelock/native/db/memory"
-	"github.com/tidelock-lua/tidelock/native/vm"
 )
 
 func TestARowLivesUntilTheSecondItExpires(t *testing.T) {
@@ -40,8 +41,8 @@ func TestTheMomentOfExpiryIsRoundedUp(t *testing.T) {
 		{1000_500, 500 * time.Millisecond, 1001},
 		{1000_000, time.Nanosecond, 1001},
 	} {
-		clock := dbtest.NewStoppedClock(time.UnixMilli(test.millis))
-		b := dbtest.NewBench(t, memory.New(vm.NewHands(clock)), clock)
+		clk := dbtest.NewStoppedClock(time.UnixMilli(test.millis))
+		b := dbtest.NewBench(t, memory.New(clock.NewDual(clk)), clk)
 		b.PutWith("key", true, db.PutOptions{TTL: test.ttl})
 		if got := b.Get("key").Expires; got != test.want {
 			t.Errorf("written at %d ms for %v, a row expires at %d, want %d", test.millis, test.ttl, got, test.want)

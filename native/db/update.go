@@ -14,7 +14,7 @@ const triesMax = 8
 //
 // It returns the row as written, nil if change returned nil. Errors of change
 // are returned as they are.
-func (p *Partition) Update(ctx context.Context, account Account, key string, change func(*Row) (any, error)) (*Row, error) {
+func (p *Partition) Update(ctx context.Context, account RunScope, key string, change func(*Row) (any, error)) (*Row, error) {
 	if err := checkKey(key); err != nil {
 		return nil, about(err, "update", key)
 	}

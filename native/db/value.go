@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // Limits of a value, each a little inside DynamoDB's.
@@ -41,13 +41,13 @@ func checkValue(v any) (clean any, size int, err error) {
 }
 
 // cleanValue returns errors whose path begins behind the root.
-func cleanValue(v any, depth int) (any, *native.ValueError) {
+func cleanValue(v any, depth int) (any, *value.Error) {
 	switch v := v.(type) {
-	case native.Null, bool, string:
+	case value.Null, bool, string:
 		return v, nil
 	case float64:
 		return cleanNumber(v)
-	case native.List:
+	case value.List:
 		if depth == depthMax {
 			return nil, tooDeep()
 		}
@@ -59,25 +59,25 @@ func cleanValue(v any, depth int) (any, *native.ValueError) {
 			v[i] = clean
 		}
 		return v, nil
-	case native.Map:
+	case value.Map:
 		if depth == depthMax {
 			return nil, tooDeep()
 		}
 		return cleanMap(v, depth)
 	default:
-		return nil, &native.ValueError{Reason: fmt.Sprintf("%T can't be stored", v)}
+		return nil, &value.Error{Reason: fmt.Sprintf("%T can't be stored", v)}
 	}
 }
 
 // cleanMap goes through the keys in order, so that of two flaws the same one is
 // always named.
-func cleanMap(m native.Map, depth int) (any, *native.ValueError) {
+func cleanMap(m value.Map, depth int) (any, *value.Error) {
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		if key == "" {
-			return nil, &native.ValueError{Reason: "a map key is empty"}
+			return nil, &value.Error{Reason: "a map key is empty"}
 		}
 		if !utf8.ValidString(key) {
-			return nil, &native.ValueError{Reason: fmt.Sprintf("map key %.80q is not valid UTF-8", key)}
+			return nil, &value.Error{Reason: fmt.Sprintf("map key %.80q is not valid UTF-8", key)}
 		}
 		clean, bad := cleanValue(m[key], depth+1)
 		if bad != nil {
@@ -88,10 +88,10 @@ func cleanMap(m native.Map, depth int) (any, *native.ValueError) {
 	return m, nil
 }
 
-func cleanNumber(f float64) (any, *native.ValueError) {
+func cleanNumber(f float64) (any, *value.Error) {
 	magnitude := math.Abs(f)
 	if f != 0 && !(magnitude >= numberMin && magnitude < numberEnd) {
-		return nil, &native.ValueError{Reason: fmt.Sprintf("number %g, want 0 or a magnitude from 1e-130 to under 1e126", f)}
+		return nil, &value.Error{Reason: fmt.Sprintf("number %g, want 0 or a magnitude from 1e-130 to under 1e126", f)}
 	}
 	if f == 0 {
 		return 0.0, nil // of either sign
@@ -100,13 +100,13 @@ func cleanNumber(f float64) (any, *native.ValueError) {
 }
 
 // under puts one more step in front of the path of a flaw.
-func under(step string, flaw *native.ValueError) *native.ValueError {
+func under(step string, flaw *value.Error) *value.Error {
 	flaw.Path = step + flaw.Path
 	return flaw
 }
 
-func tooDeep() *native.ValueError {
-	return &native.ValueError{Reason: fmt.Sprintf("more than %d lists and maps within each other", depthMax)}
+func tooDeep() *value.Error {
+	return &value.Error{Reason: fmt.Sprintf("more than %d lists and maps within each other", depthMax)}
 }
 
 var namePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -129,13 +129,13 @@ func Size(v any) int {
 		return 21
 	case string:
 		return len(v)
-	case native.List:
+	case value.List:
 		n := 3
 		for _, element := range v {
 			n += 1 + Size(element)
 		}
 		return n
-	case native.Map:
+	case value.Map:
 		n := 3
 		for key, element := range v {
 			n += 1 + len(key) + Size(element)

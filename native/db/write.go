@@ -3,13 +3,13 @@ package db
 import (
 	"context"
 
-	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // Put stores value under key, and takes it over. It returns the row's new
 // revision, or "" and the row in the way (nil if there is none) if the
 // condition does not hold.
-func (p *Partition) Put(ctx context.Context, account Account, key string, value any, o PutOptions) (rev string, current *Row, err error) {
+func (p *Partition) Put(ctx context.Context, account RunScope, key string, value any, o PutOptions) (rev string, current *Row, err error) {
 	e, err := p.ToPut(key, value, o)
 	if err != nil {
 		return "", nil, err
@@ -18,7 +18,7 @@ func (p *Partition) Put(ctx context.Context, account Account, key string, value 
 }
 
 // put is Put on behalf of any verb.
-func (p *Partition) put(ctx context.Context, account Account, op string, e Entry) (rev string, current *Row, err error) {
+func (p *Partition) put(ctx context.Context, account RunScope, op string, e Entry) (rev string, current *Row, err error) {
 	c := p.write(ctx, account, op, e)
 	ok, current, err := c.store(e.write)
 	if err != nil || !ok {
@@ -30,7 +30,7 @@ func (p *Partition) put(ctx context.Context, account Account, op string, e Entry
 // Delete removes the row of key. It returns true if the row is gone, whether
 // it was there or not; with a revision as the condition, only if this call has
 // removed it. Otherwise it returns the row in the way, nil if there is none.
-func (p *Partition) Delete(ctx context.Context, account Account, key string, condition Condition) (ok bool, current *Row, err error) {
+func (p *Partition) Delete(ctx context.Context, account RunScope, key string, condition Condition) (ok bool, current *Row, err error) {
 	e, err := p.ToDelete(key, condition)
 	if err != nil {
 		return false, nil, err
@@ -38,16 +38,16 @@ func (p *Partition) Delete(ctx context.Context, account Account, key string, con
 	return p.delete(ctx, account, e)
 }
 
-func (p *Partition) delete(ctx context.Context, account Account, e Entry) (ok bool, current *Row, err error) {
+func (p *Partition) delete(ctx context.Context, account RunScope, e Entry) (ok bool, current *Row, err error) {
 	return p.write(ctx, account, "delete", e).store(e.write)
 }
 
 // write prepares the way of a single write to its answer.
-func (p *Partition) write(ctx context.Context, account Account, op string, e Entry) *call {
+func (p *Partition) write(ctx context.Context, account RunScope, op string, e Entry) *call {
 	c := p.db.call(ctx, account, p.tenant, op, e.key)
 	c.writes = true
 	switch {
-	case e.write.Verb == Add:
+	case e.write.Kind == Add:
 		// Sent twice, it might count twice.
 		c.lostMax = 0
 	case e.write.If == Condition{}:
@@ -61,24 +61,24 @@ func (p *Partition) write(ctx context.Context, account Account, op string, e Ent
 }
 
 // once sends the write, and repeats it as c allows.
-func (c *call) once(w Write) (outcome native.Outcome, row *Row, err error) {
-	var answer Answer
-	outcome, err = c.do(func(ctx context.Context) native.Attempt {
+func (c *call) once(w Write) (result outcome.Outcome, row *Row, err error) {
+	var answer RowResult
+	result, err = c.do(func(ctx context.Context) outcome.Attempt {
 		answer = c.db.store.Write(ctx, w, c.db.now())
 		return answer.Attempt
 	})
-	return outcome, answer.Row, err
+	return result, answer.Row, err
 }
 
 // store sends a Put or Delete. A refusal that comes after an attempt whose
 // answer was lost may have been caused by that attempt: then the row has our
 // revision. If it has another one, nobody knows whether ours was there before.
 func (c *call) store(w Write) (ok bool, current *Row, err error) {
-	outcome, row, err := c.once(w)
+	result, row, err := c.once(w)
 	switch {
 	case err != nil:
 		return false, nil, err
-	case outcome == native.Applied:
+	case result == outcome.Applied:
 		if !c.strays {
 			c.settle()
 		}
@@ -97,7 +97,7 @@ func (c *call) store(w Write) (ok bool, current *Row, err error) {
 // if there is none) if the sum would cross the bounds. An addition is never
 // sent twice: if its answer is lost, the row is read, and unless its revision
 // shows that nothing happened since, the outcome is unknown.
-func (p *Partition) Add(ctx context.Context, account Account, key string, delta float64, o AddOptions) (sum float64, ok bool, current *Row, err error) {
+func (p *Partition) Add(ctx context.Context, account RunScope, key string, delta float64, o AddOptions) (sum float64, ok bool, current *Row, err error) {
 	e, err := p.ToAdd(key, delta, o)
 	if err != nil {
 		return 0, false, nil, err
@@ -105,18 +105,18 @@ func (p *Partition) Add(ctx context.Context, account Account, key string, delta 
 	return p.add(ctx, account, e)
 }
 
-func (p *Partition) add(ctx context.Context, account Account, e Entry) (sum float64, ok bool, current *Row, err error) {
+func (p *Partition) add(ctx context.Context, account RunScope, e Entry) (sum float64, ok bool, current *Row, err error) {
 	for range attemptsMax {
 		c := p.write(ctx, account, "add", e)
-		outcome, row, err := c.once(e.write)
-		if outcome == native.Unknown {
-			outcome = native.Applied
+		result, row, err := c.once(e.write)
+		if result == outcome.Unknown {
+			result = outcome.Applied
 			row, err = p.lookUp(ctx, account, c, e.write, err)
 		}
 		switch {
 		case err != nil:
 			return 0, false, nil, err
-		case outcome == native.Applied:
+		case result == outcome.Applied:
 			sum, _ := row.Value.(float64)
 			return sum, true, nil, nil
 		case row == nil || p.db.alive(row) != nil:
@@ -139,7 +139,7 @@ func (p *Partition) add(ctx context.Context, account Account, e Entry) (sum floa
 
 // lookUp reads what became of an addition whose answer was lost: if the row
 // has its revision, it was applied. Otherwise lost is what to raise.
-func (p *Partition) lookUp(ctx context.Context, account Account, c *call, w Write, lost error) (*Row, error) {
+func (p *Partition) lookUp(ctx context.Context, account RunScope, c *call, w Write, lost error) (*Row, error) {
 	row, err := p.get(ctx, account, "add", c.key, false)
 	if err != nil || row == nil || row.Rev != w.Rev {
 		return nil, lost

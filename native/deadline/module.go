@@ -30,7 +30,7 @@ const (
 // with calls fn with the arguments after it and interrupts it once ms have
 // passed.
 func with(c *native.Call) error {
-	at := c.Entered().Fast + c.Millis(1, "ms", shortest, longest)
+	at := c.Entered().ElapsedMax + c.Millis(1, "ms", shortest, longest)
 	c.Function(2)
 	return c.Finish(c.Within(at, 2, c.NArgs()-2))
 }

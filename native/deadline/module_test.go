@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native/nativetest"
+	"github.com/tidelock-lua/tidelock/runtime/nativetest"
 )
 
 func TestThePageIsTrue(t *testing.T) { nativetest.Docs(t, "../../docs/deadline.md", nil) }

@@ -8,8 +8,8 @@ import (
 	"github.com/tidelock-lua/tidelock/native/stream"
 )
 
-// Answer is what has come back. It has to be closed.
-type Answer struct {
+// Response is what has come back. It has to be closed.
+type Response struct {
 	Status int
 	Header nethttp.Header
 
@@ -20,10 +20,10 @@ type Answer struct {
 
 // Settled says whether all of the request had been sent when its answer began. If
 // not, the rest goes out while the body is read.
-func (a *Answer) Settled() bool { return a.upload == nil || a.upload.left.Load() == 0 }
+func (a *Response) Settled() bool { return a.upload == nil || a.upload.left.Load() == 0 }
 
 // Read reads the body; with Close it makes the answer a stream's source.
-func (a *Answer) Read(ctx context.Context, p []byte) (int, error) {
+func (a *Response) Read(ctx context.Context, p []byte) (int, error) {
 	unlink := context.AfterFunc(ctx, func() { a.end(context.Cause(ctx)) })
 	defer unlink()
 	n, err := a.body.Read(p)
@@ -36,13 +36,13 @@ func (a *Answer) Read(ctx context.Context, p []byte) (int, error) {
 }
 
 // Close gives the connection up, or back if all was read.
-func (a *Answer) Close() error {
+func (a *Response) Close() error {
 	a.close()
 	return a.body.Close()
 }
 
 // ReadAll reads the whole body. It may end the call by a panic.
-func (a *Answer) ReadAll(c stream.Caller) (string, error) {
+func (a *Response) ReadAll(c stream.Caller) (string, error) {
 	max := a.way.policy.BodyBytes
 	if a.length > max && a.body != nethttp.NoBody { // HEAD tells of a body that doesn't come
 		return "", a.tooLarge(max)

@@ -14,12 +14,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/http"
 	"github.com/tidelock-lua/tidelock/native/stream"
 	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // bomb answers with more than anybody wants.
@@ -120,7 +122,7 @@ func TestTheCauseForTheLogHasNoURL(t *testing.T) {
 	url, address := serve(t, broken)
 	w := newWorld(t, []string{address})
 	_, err := w.client.Do(t.Context(), "a", &http.Request{Method: "GET", URL: url + "/reset?token=secret"})
-	known, ok := err.(*native.Error)
+	known, ok := err.(*outcome.Error)
 	if !ok || known.Cause == nil || strings.Contains(known.Cause.Error(), "secret") {
 		t.Errorf("got %v, want a cause without the URL", err)
 	}
@@ -222,11 +224,11 @@ func TestWithoutAPolicyNobodyGetsOut(t *testing.T) {
 
 // leap is a clock that leaps when it is told to.
 type leap struct {
-	vm.Clock
+	clock.Clock
 	offset atomic.Int64
 }
 
-func (c *leap) Now() vm.Instant {
+func (c *leap) Now() clock.Instant {
 	now := c.Clock.Now()
 	now.Mono += time.Duration(c.offset.Load())
 	return now
@@ -243,18 +245,18 @@ func TestBytesAreHeldBackOnceTheCallHasEnded(t *testing.T) {
 	plain, plainAddress := serve(t, server.Config.Handler.ServeHTTP)
 	for _, url := range []string{plain, server.URL} {
 		for _, warm := range []bool{false, true} {
-			clock := &leap{Clock: vm.SystemClock()}
+			clk := &leap{Clock: clock.System()}
 			stopped := false
 			client, err := http.New(http.Options{RootCAs: roots, Policy: func(tenant.ID) http.Policy {
 				if stopped { // the gate has been passed already
-					clock.offset.Add(int64(time.Hour))
+					clk.offset.Add(int64(time.Hour))
 				}
 				return http.Policy{Allow: []string{plainAddress, server.Listener.Addr().String()}}
 			}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			run := vm.NewRun(vm.Config{Hands: vm.NewHands(clock), Limits: vm.Limits{Timeout: time.Minute}})
+			run := vm.NewRun(vm.Config{Clock: clock.NewDual(clk), Limits: vm.Limits{Timeout: time.Minute}})
 			ctx := run.Context()
 			if warm { // so that there is a connection
 				answer, err := client.Do(ctx, "a", &http.Request{Method: "GET", URL: url})
@@ -270,7 +272,7 @@ func TestBytesAreHeldBackOnceTheCallHasEnded(t *testing.T) {
 			stopped = true
 			for _, body := range []string{"", "x"} {
 				_, err = client.Do(ctx, "a", &http.Request{Method: "POST", URL: url, Body: body})
-				if known, ok := err.(*native.Error); !ok || known.Applied != native.AppliedNo {
+				if known, ok := err.(*outcome.Error); !ok || known.Applied != outcome.AppliedNo {
 					t.Errorf("%s, warm %v: got %v, want an error with applied no", url, warm, err)
 				}
 			}

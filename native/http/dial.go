@@ -6,7 +6,7 @@ import (
 	"net"
 	"sync/atomic"
 
-	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // dialer makes the connections of one tenant under one policy. Each is given up
@@ -83,7 +83,7 @@ func (c *conn) Write(p []byte) (int, error) {
 	case h == nil:
 	case h == idle:
 		return 0, net.ErrClosed
-	case vm.Ended(h.ctx):
+	case clock.Ended(h.ctx):
 		h.end(context.DeadlineExceeded)
 		return 0, context.DeadlineExceeded
 	default:

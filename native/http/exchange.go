@@ -14,8 +14,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 const (
@@ -99,10 +100,10 @@ func (u *upload) Close() error { return nil }
 
 // Do makes a request and returns when its answer has begun. The error is what
 // the script is to be told, unless the policy itself is wrong.
-func (c *Client) Do(ctx context.Context, id tenant.ID, r *Request) (*Answer, error) {
+func (c *Client) Do(ctx context.Context, id tenant.ID, r *Request) (*Response, error) {
 	u, first, err := parseURL(r.URL)
 	if err != nil {
-		return nil, &native.Error{Code: CodeURL, Op: r.Op, Message: err.Error(), Applied: appliedNo(r)}
+		return nil, &outcome.Error{Code: CodeURL, Op: r.Op, Message: err.Error(), Applied: appliedNo(r)}
 	}
 	w, leave, err := c.enter(id)
 	if err != nil {
@@ -142,7 +143,7 @@ func (x *exchange) timeout() time.Duration {
 }
 
 // send sends the request and follows redirects.
-func (x *exchange) send(u *url.URL) (*Answer, error) {
+func (x *exchange) send(u *url.URL) (*Response, error) {
 	req, err := nethttp.NewRequestWithContext(x.ctx, x.req.Method, u.String(), nil)
 	if err != nil {
 		return nil, err
@@ -158,7 +159,7 @@ func (x *exchange) send(u *url.URL) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Answer{Status: answer.StatusCode, Header: answer.Header, body: answer.Body, length: answer.ContentLength, exchange: x}, nil
+	return &Response{Status: answer.StatusCode, Header: answer.Header, body: answer.Body, length: answer.ContentLength, exchange: x}, nil
 }
 
 // fresh is the body from its beginning.

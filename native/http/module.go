@@ -14,6 +14,9 @@ import (
 	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/json"
 	"github.com/tidelock-lua/tidelock/native/stream"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // Module returns the module native.http over c.
@@ -61,7 +64,7 @@ func (m module) do(c *native.Call, op, method, url string, o native.Options) err
 		settled = c.Write()
 	}
 	answer, err := m.client.Do(c.Context(), c.Env.Tenant, r)
-	if known, ok := err.(*native.Error); ok && known.Applied == native.AppliedUnknown {
+	if known, ok := err.(*outcome.Error); ok && known.Applied == outcome.AppliedUnknown {
 		return err
 	}
 	if err == nil && r.Stream && !answer.Settled() {
@@ -75,7 +78,7 @@ func (m module) do(c *native.Call, op, method, url string, o native.Options) err
 }
 
 // give returns the answer as a table.
-func give(c *native.Call, r *Request, answer *Answer) error {
+func give(c *native.Call, r *Request, answer *Response) error {
 	var body lua.LValue
 	if r.Stream {
 		body = stream.Open(c, answer)
@@ -125,7 +128,7 @@ func bodyJSON(c *native.Call) error {
 	}
 	v, err := json.DecodeFor(c.Run, []byte(strings.TrimPrefix(string(text), "\ufeff")))
 	if err != nil {
-		return &native.Error{Code: "json_syntax", Op: "json", Message: err.Error(), Cause: err}
+		return &outcome.Error{Code: "json_syntax", Op: "json", Message: err.Error(), Cause: err}
 	}
 	return c.Return(native.ToLua(c.Run, v))
 }
@@ -156,20 +159,20 @@ func (a arguments) request(op, method, url string) (*Request, error) {
 
 // body sets the body and what it is.
 func (a arguments) body(r *Request) error {
-	value := a.Get("json")
+	v := a.Get("json")
 	switch {
 	case a.Has("body") && a.Has("json"):
 		a.bad("body: not together with json")
 	case a.Has("body"):
 		r.Body = a.text("body", "")
-	case value != lua.LNil:
-		tree, err := native.FromLua(a.Run, value, "json", json.DepthMax)
+	case v != lua.LNil:
+		tree, err := native.FromLua(a.Run, v, "json", json.DepthMax)
 		var text []byte
 		if err == nil {
 			text, err = json.EncodeFor(a.Run, tree, "json", jsonMax)
 		}
 		if err != nil {
-			return &native.Error{Code: "json_value", Op: r.Op, Message: err.Error(), Cause: err}
+			return &outcome.Error{Code: "json_value", Op: r.Op, Message: err.Error(), Cause: err}
 		}
 		whole := stream.NewText(stream.CallerOf(a.Call))
 		whole.Add(text)
@@ -178,7 +181,7 @@ func (a arguments) body(r *Request) error {
 			r.Header.Set("Content-Type", "application/json")
 		}
 	}
-	if (a.Has("body") || value != lua.LNil) && (r.Method == "GET" || r.Method == "HEAD") {
+	if (a.Has("body") || v != lua.LNil) && (r.Method == "GET" || r.Method == "HEAD") {
 		a.bad("body: a %s has none", r.Method)
 	}
 	return nil
@@ -198,20 +201,20 @@ const unsafeNames = "host connection keep-alive proxy-authorization proxy-connec
 // header reads the headers of the script.
 func (a arguments) header() nethttp.Header {
 	h, size := nethttp.Header{}, 0
-	a.each("headers", headersMax, func(name, value string) {
+	a.each("headers", headersMax, func(name, v string) {
 		lower := strings.ToLower(name)
 		switch {
 		case !httpguts.ValidHeaderFieldName(name):
 			a.bad("headers: %.64q is no name of a header", name)
 		case slices.Contains(strings.Fields(unsafeNames), lower):
 			a.bad("headers: %s can't be set", lower)
-		case !httpguts.ValidHeaderFieldValue(value):
+		case !httpguts.ValidHeaderFieldValue(v):
 			a.bad("headers: the value of %s has a control character", lower)
 		}
-		if size += len(name) + len(value); size > headerMax {
+		if size += len(name) + len(v); size > headerMax {
 			a.bad("headers: more than %d bytes", headerMax)
 		}
-		h.Add(name, value)
+		h.Add(name, v)
 	})
 	return h
 }
@@ -238,7 +241,7 @@ func (a arguments) withQuery(text string) string {
 
 // each calls do with the names and values of an option: a table of strings,
 // numbers and booleans, or lists of them, by name.
-func (a arguments) each(option string, max int, do func(name, value string)) {
+func (a arguments) each(option string, max int, do func(name, v string)) {
 	if !a.Has(option) {
 		return
 	}
@@ -246,7 +249,7 @@ func (a arguments) each(option string, max int, do func(name, value string)) {
 	if err != nil {
 		a.bad("%v", err)
 	}
-	fields, ok := tree.(native.Map)
+	fields, ok := tree.(value.Map)
 	if !ok {
 		a.bad("%s: want a table by name", option)
 	}
@@ -257,12 +260,12 @@ func (a arguments) each(option string, max int, do func(name, value string)) {
 	slices.Sort(names)
 	n := 0
 	for _, name := range names {
-		list, isList := fields[name].(native.List)
-		if empty, ok := fields[name].(native.Map); ok && len(empty) == 0 {
+		list, isList := fields[name].(value.List)
+		if empty, ok := fields[name].(value.Map); ok && len(empty) == 0 {
 			list, isList = nil, true // {} is a list without any
 		}
 		if !isList {
-			list = native.List{fields[name]}
+			list = value.List{fields[name]}
 		}
 		for _, v := range list {
 			if n++; n > max {

@@ -3,7 +3,7 @@ package http_test
 import (
 	"testing"
 
-	"github.com/tidelock-lua/tidelock/native/nativetest"
+	"github.com/tidelock-lua/tidelock/runtime/nativetest"
 )
 
 func TestScripts(t *testing.T)       { nativetest.Scripts(t, modules) }

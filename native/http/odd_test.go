@@ -136,7 +136,7 @@ func TestWhatIsStillBeingSentKeepsTheLock(t *testing.T) {
 	})
 	for _, test := range []struct {
 		request string
-		freed   lock.Freeing
+		freed   lock.ReleaseResult
 	}{
 		{`post(url .. "/", { body = ("x"):rep(2^25), stream = true })`, lock.Kept}, // more than a network holds
 		{`post(url .. "/all", { body = "end", stream = true })`, lock.Freed},

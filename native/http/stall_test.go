@@ -48,7 +48,7 @@ func stalling(asked, gone chan<- struct{}) nethttp.HandlerFunc {
 func TestACallStopsAtTheEndOfItsLeaseWhereverTheServerStalls(t *testing.T) {
 	for name, test := range map[string]struct {
 		script string
-		freed  lock.Freeing
+		freed  lock.ReleaseResult
 		gone   bool // the server sees its connection closed
 	}{
 		"before the headers":              {`native.http.get(url .. "/headers")`, lock.Freed, true},
@@ -130,7 +130,7 @@ func TestACallStopsAtTheEndOfItsLeaseWhateverItWaitsFor(t *testing.T) {
 	for name, test := range map[string]struct {
 		url    string
 		change func(*http.Options)
-		freed  lock.Freeing
+		freed  lock.ReleaseResult
 	}{
 		"the name":        {"http://silent.test", func(o *http.Options) { o.Resolver = resolver }, lock.Freed},
 		"the connection":  {"http://dial.test", func(o *http.Options) { o.Dial = never }, lock.Freed},

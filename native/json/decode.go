@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // DepthMax is how many lists and maps may lie in each other, both ways.
@@ -122,7 +122,7 @@ func (d *decoder[T]) value(depth int) (any, error) {
 	case c == 'f':
 		return false, d.word("false")
 	case c == 'n':
-		return native.Null{}, d.word("null")
+		return value.Null{}, d.word("null")
 	}
 	return nil, d.unexpected("a value")
 }
@@ -140,7 +140,7 @@ func (d *decoder[T]) word(word string) error {
 
 // list reads what is behind a '['.
 func (d *decoder[T]) list(depth int) (any, error) {
-	list := native.List{}
+	list := value.List{}
 	if d.peek() == ']' {
 		d.at++
 		return list, nil
@@ -159,7 +159,7 @@ func (d *decoder[T]) list(depth int) (any, error) {
 
 // stringMap reads what is behind a '{'. Of equal keys the last one counts.
 func (d *decoder[T]) stringMap(depth int) (any, error) {
-	m := native.Map{}
+	m := value.Map{}
 	if d.peek() == '}' {
 		d.at++
 		return m, nil

@@ -9,8 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/json"
+
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // standard reads a text by the standard library.
@@ -25,15 +26,15 @@ func standard(text string) (v any, ok bool) {
 func ours(v any) any {
 	switch v := v.(type) {
 	case nil:
-		return native.Null{}
+		return value.Null{}
 	case []any:
-		list := native.List{}
+		list := value.List{}
 		for _, v := range v {
 			list = append(list, ours(v))
 		}
 		return list
 	case map[string]any:
-		m := native.Map{}
+		m := value.Map{}
 		for k, v := range v {
 			m[k] = ours(v)
 		}

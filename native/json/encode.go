@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // TooLongError is the error of a text that would have more than Max bytes.
@@ -20,7 +20,7 @@ func (e *TooLongError) Error() string { return fmt.Sprintf("the text has more th
 
 // Encode writes v, a tree of native's value types, as one line of JSON. nil is
 // null. Keys are sorted. Strings that are not UTF-8 are refused with their
-// path below root, as a *native.ValueError: JSON can't carry them. A text of
+// path below root, as a *value.Error: JSON can't carry them. A text of
 // more than max bytes is a *TooLongError, noticed before much more is written.
 func Encode(v any, root string, max int) ([]byte, error) {
 	return encodeText(v, root, max, func(int) {})
@@ -108,7 +108,7 @@ func (e *encoder) appendValue(out []byte, v any) ([]byte, error) {
 	}
 	out = e.next(out)
 	switch v := v.(type) {
-	case nil, native.Null:
+	case nil, value.Null:
 		return append(out, "null"...), nil
 	case bool:
 		return strconv.AppendBool(out, v), nil
@@ -116,9 +116,9 @@ func (e *encoder) appendValue(out []byte, v any) ([]byte, error) {
 		return appendNumber(out, v), nil
 	case string:
 		return e.appendString(out, v)
-	case native.List:
+	case value.List:
 		return e.appendList(out, v)
-	case native.Map:
+	case value.Map:
 		return e.appendMap(out, v)
 	}
 	panic(fmt.Sprintf("json: %T is no value type", v))
@@ -142,7 +142,7 @@ func (e *encoder) appendString(out []byte, s string) ([]byte, error) {
 		n := pieceOf(s)
 		e.step(1 + n/bytesPerStep)
 		if !utf8.ValidString(s[:n]) {
-			return nil, &native.ValueError{Reason: "a string that is not UTF-8"}
+			return nil, &value.Error{Reason: "a string that is not UTF-8"}
 		}
 		if e.over(len(out) + n) {
 			return nil, &TooLongError{e.max}
@@ -193,7 +193,7 @@ func (u *unquoted) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (e *encoder) appendList(out []byte, list native.List) (_ []byte, err error) {
+func (e *encoder) appendList(out []byte, list value.List) (_ []byte, err error) {
 	out = append(out, '[')
 	for i, v := range list {
 		if i > 0 {
@@ -206,7 +206,7 @@ func (e *encoder) appendList(out []byte, list native.List) (_ []byte, err error)
 	return append(out, ']'), nil
 }
 
-func (e *encoder) appendMap(out []byte, m native.Map) (_ []byte, err error) {
+func (e *encoder) appendMap(out []byte, m value.Map) (_ []byte, err error) {
 	keys := make([]string, 0, len(m))
 	for k := range m {
 		keys = append(keys, k)
@@ -232,7 +232,7 @@ func (e *encoder) appendMap(out []byte, m native.Map) (_ []byte, err error) {
 
 // under puts one more step in front of the path of a refused value.
 func under(step string, err error) error {
-	if refused, ok := errors.AsType[*native.ValueError](err); ok {
+	if refused, ok := errors.AsType[*value.Error](err); ok {
 		refused.Path = step + refused.Path
 	}
 	return err

@@ -10,11 +10,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/json"
-	"github.com/tidelock-lua/tidelock/native/nativetest"
 	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/runtime/nativetest"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 func TestThePageIsTrue(t *testing.T) { nativetest.Docs(t, "../../docs/json.md", nil) }
@@ -24,12 +25,12 @@ func TestTextAndValueKeepTheirKind(t *testing.T) {
 		text  string
 		value any
 	}{
-		{`null`, native.Null{}},
+		{`null`, value.Null{}},
 		{`true`, true},
-		{`[]`, native.List{}},
-		{`{}`, native.Map{}},
-		{`[[],{},null,[null]]`, native.List{native.List{}, native.Map{}, native.Null{}, native.List{native.Null{}}}},
-		{`{"a":{"b":[]},"c":""}`, native.Map{"a": native.Map{"b": native.List{}}, "c": ""}},
+		{`[]`, value.List{}},
+		{`{}`, value.Map{}},
+		{`[[],{},null,[null]]`, value.List{value.List{}, value.Map{}, value.Null{}, value.List{value.Null{}}}},
+		{`{"a":{"b":[]},"c":""}`, value.Map{"a": value.Map{"b": value.List{}}, "c": ""}},
 		{`9007199254740991`, 9007199254740991.0},
 		{`15947634569000324`, 15947634569000324.0},
 		{`0.1`, 0.1},
@@ -70,9 +71,9 @@ func TestWhatIsNoJSONIsRefused(t *testing.T) {
 }
 
 func TestAStringThatIsNotUTF8IsNamedByItsPath(t *testing.T) {
-	_, err := json.Encode(native.Map{"items": native.List{"a", native.Map{"b": "\xff"}}}, "result", math.MaxInt)
-	var value *native.ValueError
-	if !errors.As(err, &value) || value.Path != "result.items[2].b" {
+	_, err := json.Encode(value.Map{"items": value.List{"a", value.Map{"b": "\xff"}}}, "result", math.MaxInt)
+	var v *value.Error
+	if !errors.As(err, &v) || v.Path != "result.items[2].b" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -123,7 +124,7 @@ func TestNoTextIsWrittenThatIsTooLong(t *testing.T) {
 	if out, err := json.Encode(text, "value", 1002); len(out) != 1002 || err != nil {
 		t.Errorf("got %d bytes, %v", len(out), err)
 	}
-	many := native.List{}
+	many := value.List{}
 	for range 1000 {
 		many = append(many, text)
 	}

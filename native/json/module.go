@@ -5,6 +5,8 @@ import (
 
 	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // New returns the module native.json.
@@ -59,7 +61,7 @@ func decode(c *native.Call) error {
 
 // DecodeFor is [Decode] under the limits of a run.
 func DecodeFor[T string | []byte](run *vm.Run, text T) (any, error) {
-	grow := native.Grower(run)
+	grow := native.MemoryCharger(run)
 	return decodeText(text, func(n int) {
 		run.Step(n)
 		grow(n * bytesPerValue)
@@ -72,5 +74,5 @@ func EncodeFor(run *vm.Run, v any, root string, max int) ([]byte, error) {
 }
 
 func refused(op, code string, err error) error {
-	return &native.Error{Code: code, Op: op, Message: err.Error(), Cause: err}
+	return &outcome.Error{Code: code, Op: op, Message: err.Error(), Cause: err}
 }

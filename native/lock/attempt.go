@@ -7,8 +7,8 @@ import (
 	"math"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
-	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 const (
@@ -34,7 +34,7 @@ const (
 // protocol is what all calls of a process share to ask for rows. It blocks
 // only in its table and its clock, so that a simulation can run it.
 type protocol struct {
-	hands   *vm.Hands
+	hands   *clock.Dual
 	table   Table
 	time    TableTime
 	guard   time.Duration
@@ -43,18 +43,18 @@ type protocol struct {
 	timeout func(context.Context, time.Duration) (context.Context, context.CancelFunc)
 }
 
-// asking is one call's way to one row.
-type asking struct {
+// acquisition is one call's way to one row.
+type acquisition struct {
 	*protocol
 	req   Request
-	asked vm.Reading // when asking began
+	asked clock.Reading // when asking began
 
 	owner   string
 	era     int           // of the table's time when the first put under owner was made
 	open    []try         // puts under owner whose outcome isn't known
 	started int           // attempts
 	row     *Row          // what the last attempt was refused for
-	now     Stamp         // the last put's :now
+	now     UnixMilli     // the last put's :now
 	failed  error         // why the last attempt had no usable answer
 	pause   time.Duration // the longest that the next pause may be
 	holder  string        // the owner that the last put was refused for
@@ -77,7 +77,7 @@ type grant struct {
 // acquire asks until the row is ours, the wait is over (nil, and why the last
 // attempt had no usable answer, if it hadn't), or asking has to end with an
 // error. No row is left behind that this call knows of.
-func (a *asking) acquire(ctx context.Context) (*grant, error) {
+func (a *acquisition) acquire(ctx context.Context) (*grant, error) {
 	a.pause = pauseFirst
 	a.renew()
 	for more := true; more && a.mayStart(); {
@@ -99,7 +99,7 @@ func (a *asking) acquire(ctx context.Context) (*grant, error) {
 }
 
 // renew takes an owner that nobody has had.
-func (a *asking) renew() { a.owner, a.open = newOwner(), nil }
+func (a *acquisition) renew() { a.owner, a.open = newOwner(), nil }
 
 // newOwner returns 128 random bits. They are drawn for every call: what is
 // drawn at start-up is the same in every clone of a snapshot.
@@ -111,26 +111,26 @@ func newOwner() string {
 
 // mayStart says whether an attempt may still start: not after the wait, unless
 // it is the one that a call without a wait has.
-func (a *asking) mayStart() bool {
+func (a *acquisition) mayStart() bool {
 	if a.req.Turn {
 		return true
 	}
-	now := a.hands.Fast()
+	now := a.hands.ElapsedMax()
 	return now < a.leaseEnd() && (now <= a.waitEnd() || a.started == 0 && a.req.once())
 }
 
-func (a *asking) leaseEnd() time.Duration { return a.asked.Fast + a.req.runFor() }
+func (a *acquisition) leaseEnd() time.Duration { return a.asked.ElapsedMax + a.req.runFor() }
 
 // waitEnd is when the last attempt may start. One that is cut short by the end
 // of the lease has no usable answer and would turn a refusal into an error, so
 // the last tenth of the lease, at most lastUse, is left alone.
-func (a *asking) waitEnd() time.Duration {
-	return min(a.req.waitEnd(a.asked.Fast), a.leaseEnd()-min(a.req.runFor()/10, lastUse))
+func (a *acquisition) waitEnd() time.Duration {
+	return min(a.req.waitEnd(a.asked.ElapsedMax), a.leaseEnd()-min(a.req.runFor()/10, lastUse))
 }
 
 // attempt asks once, for the table's time first if that isn't known. Its
 // error ends the asking.
-func (a *asking) attempt(ctx context.Context) (*grant, error) {
+func (a *acquisition) attempt(ctx context.Context) (*grant, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
@@ -162,31 +162,33 @@ func (a *asking) attempt(ctx context.Context) (*grant, error) {
 }
 
 // attemptLimit is how long the next request may take.
-func (a *asking) attemptLimit() time.Duration {
+func (a *acquisition) attemptLimit() time.Duration {
 	left := a.req.runFor()
 	if !a.req.Turn {
-		left = a.leaseEnd() - a.hands.Fast()
+		left = a.leaseEnd() - a.hands.ElapsedMax()
 	}
 	return min(attemptMax, left)
 }
 
 // over says that the lease has ended before an attempt could be sent.
-func (a *asking) over(now vm.Reading) bool { return !a.req.Turn && now.Fast >= a.leaseEnd() }
+func (a *acquisition) over(now clock.Reading) bool {
+	return !a.req.Turn && now.ElapsedMax >= a.leaseEnd()
+}
 
 // learnTime asks for the table's time. The first answer of a new connection may
 // take so long that it doesn't tell it well enough; what is left of the
 // attempt's time is used to ask once more.
-func (a *asking) learnTime(ctx context.Context) error {
-	end := a.hands.Fast() + a.attemptLimit()
+func (a *acquisition) learnTime(ctx context.Context) error {
+	end := a.hands.ElapsedMax() + a.attemptLimit()
 	for range 2 {
-		if err := a.askTime(ctx, end-a.hands.Fast()); err != nil {
+		if err := a.askTime(ctx, end-a.hands.ElapsedMax()); err != nil {
 			return err
 		}
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
 		now := a.hands.Read()
-		if w := a.time.At(now); a.failed != nil || w.Era == 0 || w.Known() || now.Fast >= end {
+		if w := a.time.At(now); a.failed != nil || w.Epoch == 0 || w.Known() || now.ElapsedMax >= end {
 			break
 		}
 	}
@@ -195,7 +197,7 @@ func (a *asking) learnTime(ctx context.Context) error {
 
 // askTime sends a request that changes nothing, because its owner is nobody:
 // its answer tells the table's time.
-func (a *asking) askTime(ctx context.Context, limit time.Duration) error {
+func (a *acquisition) askTime(ctx context.Context, limit time.Duration) error {
 	a.row = nil
 	answer := a.delete(ctx, a.req.Key, newOwner(), limit)
 	a.failed = trouble(a.req.Key, answer.Attempt)
@@ -203,10 +205,10 @@ func (a *asking) askTime(ctx context.Context, limit time.Duration) error {
 }
 
 // put sends one put and judges its answer.
-func (a *asking) put(ctx context.Context, now vm.Reading, w Window) (*grant, error) {
+func (a *acquisition) put(ctx context.Context, now clock.Reading, w Interval) (*grant, error) {
 	t := a.newTry(now)
 	if len(a.open) == 0 {
-		a.era = w.Era
+		a.era = w.Epoch
 	}
 	a.now = stampDown(w.Earliest)
 
@@ -218,23 +220,23 @@ func (a *asking) put(ctx context.Context, now vm.Reading, w Window) (*grant, err
 
 	a.row, a.failed = nil, trouble(a.req.Key, answer.Attempt)
 	switch answer.Outcome {
-	case native.Applied:
+	case outcome.Applied:
 		return a.granted(ctx, t)
-	case native.Refused:
+	case outcome.Refused:
 		if old := answer.Old; old != nil && old.Owner == a.owner {
 			a.events.healed(a.req.Key)
 			return a.granted(ctx, a.earlier(*old, t))
 		}
 		a.row, a.refused = answer.Old, true
 		a.look(answer.Old)
-	case native.Unknown:
+	case outcome.Unknown:
 		a.open = append(a.open, t)
 	}
 	return nil, fatal(answer.Attempt, a.failed)
 }
 
 // look notes whether the lock has changed hands since the last look.
-func (a *asking) look(row *Row) {
+func (a *acquisition) look(row *Row) {
 	before := a.holder
 	if row != nil {
 		a.holder = row.Owner
@@ -243,13 +245,13 @@ func (a *asking) look(row *Row) {
 }
 
 // newTry makes the row of a put that is sent now.
-func (a *asking) newTry(now vm.Reading) try {
+func (a *acquisition) newTry(now clock.Reading) try {
 	from := a.asked
 	if a.req.Turn {
 		from = now
 	}
 	start := stampUp(a.time.At(from).Latest)
-	return try{from: from.Fast, row: Row{
+	return try{from: from.ElapsedMax, row: Row{
 		Key:   a.req.Key,
 		Owner: a.owner,
 		Start: start,
@@ -260,9 +262,9 @@ func (a *asking) newTry(now vm.Reading) try {
 
 // kept is for how long a row keeps others out: the lease, what a machine's
 // oscillator may be off by meanwhile, and the guard.
-func kept(lease, guard time.Duration) Stamp {
+func kept(lease, guard time.Duration) UnixMilli {
 	lease = ceilMillis(lease)
-	return Stamp(ceilMillis(lease+lease/drift+guard) / time.Millisecond)
+	return UnixMilli(ceilMillis(lease+lease/drift+guard) / time.Millisecond)
 }
 
 func ceilMillis(d time.Duration) time.Duration {
@@ -271,26 +273,26 @@ func ceilMillis(d time.Duration) time.Duration {
 
 // earlier finds the put that got through before the last one did. Where more
 // than one wrote the same row, the one that was sent first counts.
-func (a *asking) earlier(row Row, last try) try {
+func (a *acquisition) earlier(row Row, last try) try {
 	for _, t := range append(a.open, last) {
 		if t.row.Start == row.Start && t.row.Until == row.Until {
 			return try{row: row, from: t.from}
 		}
 	}
-	return try{row: row, from: a.asked.Fast}
+	return try{row: row, from: a.asked.ElapsedMax}
 }
 
 // granted makes a lease of a row that is ours, unless there is no use in it:
 // then the row is freed, and the next attempt needs another owner.
-func (a *asking) granted(ctx context.Context, t try) (*grant, error) {
+func (a *acquisition) granted(ctx context.Context, t try) (*grant, error) {
 	now := a.hands.Read()
 	end := t.from + a.req.runFor()
 	err := context.Cause(ctx)
 	switch {
 	case err != nil:
-	case a.time.At(now).Era != a.era:
+	case a.time.At(now).Epoch != a.era:
 		a.failed = errContradicted(a.req.Key)
-	case now.Fast >= end:
+	case now.ElapsedMax >= end:
 	default:
 		return &grant{row: t.row, end: end}, nil
 	}
@@ -302,11 +304,11 @@ func (a *asking) granted(ctx context.Context, t try) (*grant, error) {
 // wait pauses before the next attempt, never past the moment at which the row
 // in the way has run out or the last attempt may start. It returns false if
 // there is no time for another one.
-func (a *asking) wait(ctx context.Context) (more bool, err error) {
+func (a *acquisition) wait(ctx context.Context) (more bool, err error) {
 	now := a.hands.Read()
 	pause := min(a.nextPause(), a.untilFree(now))
 	if !a.req.Turn {
-		left := a.waitEnd() - now.Fast - lastLook
+		left := a.waitEnd() - now.ElapsedMax - lastLook
 		if left <= 0 {
 			return false, nil
 		}
@@ -321,7 +323,7 @@ func (a *asking) wait(ctx context.Context) (more bool, err error) {
 // nextPause is the growing pause with full jitter, which spreads the attempts
 // of many processes best. In front of a lock that goes from hand to hand it
 // stops growing early: there its rest is what to look for.
-func (a *asking) nextPause() time.Duration {
+func (a *acquisition) nextPause() time.Duration {
 	if a.req.Poll > 0 {
 		return a.about(a.req.Poll)
 	}
@@ -334,20 +336,20 @@ func (a *asking) nextPause() time.Duration {
 }
 
 // about is a pause between half of d and d.
-func (a *asking) about(d time.Duration) time.Duration {
+func (a *acquisition) about(d time.Duration) time.Duration {
 	return d - time.Duration(a.jitter()*float64(d/2))
 }
 
 // untilFree is the time until our :now reaches the until of the row in the
 // way.
-func (a *asking) untilFree(now vm.Reading) time.Duration {
+func (a *acquisition) untilFree(now clock.Reading) time.Duration {
 	if a.row == nil || a.row.Until <= a.now {
 		return pauseNone
 	}
 	until := a.row.Until.Time()
 	d := max(until.Sub(a.time.At(now).Earliest), 0)
 	// The bound loosens while we wait, so :now will lag behind a little.
-	then := vm.Reading{Wall: now.Wall.Add(d), Fast: now.Fast + d, Slow: now.Slow + d}
+	then := clock.Reading{Wall: now.Wall.Add(d), ElapsedMax: now.ElapsedMax + d, ElapsedMin: now.ElapsedMin + d}
 	short := max(until.Sub(a.time.At(then).Earliest), 0)
 	return d + short + short/1000
 }

@@ -8,9 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/native/lock/locktest"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // bubble runs test in fake time, against an empty table that takes 10 ms per
@@ -246,7 +247,7 @@ func TestAnUnreachableTableEndsWithAnErrorSoonAfterTheWait(t *testing.T) {
 					p.table.Fault = func(locktest.Request) locktest.Fault { return fault }
 					d := took(func() {
 						_, err := p.locks.Acquire(t.Context(), request(wait(5*time.Second)))
-						if _, ok := errors.AsType[*native.Error](err); !ok {
+						if _, ok := errors.AsType[*outcome.Error](err); !ok {
 							t.Errorf("got error %v, want one of native.db", err)
 						}
 					})
@@ -336,7 +337,7 @@ type doneAfterPut struct {
 	do func()
 }
 
-func (d doneAfterPut) PutLock(ctx context.Context, row lock.Row, now lock.Stamp) lock.Answer {
+func (d doneAfterPut) PutLock(ctx context.Context, row lock.Row, now lock.UnixMilli) lock.RowResult {
 	defer d.do()
 	return d.Table.PutLock(ctx, row, now)
 }
@@ -421,7 +422,7 @@ func TestAWaitNeverGoesOnPastTheLease(t *testing.T) {
 
 func TestAnExpiredRowIsTakenByOnePutWithoutWaiting(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
-		s.Store(lock.Row{Key: theLock, Owner: "crashed", Until: lock.Stamp(time.Now().Add(-2 * time.Second).UnixMilli())})
+		s.Store(lock.Row{Key: theLock, Owner: "crashed", Until: lock.UnixMilli(time.Now().Add(-2 * time.Second).UnixMilli())})
 		p := start(t, s, 0)
 		p.knowTime(t)
 		p.acquire(t)
@@ -464,7 +465,7 @@ func TestNoMachinesWallClockFreesALock(t *testing.T) {
 				holder, waiter := start(t, s, walls[0]), start(t, s, walls[1])
 				l := holder.acquire(t)
 				waiter.acquire(t, turn)
-				if left := l.End - holder.hands.Fast(); left > -lock.DefaultGuard {
+				if left := l.End - holder.hands.ElapsedMax(); left > -lock.DefaultGuard {
 					t.Errorf("taken %v before the end of the lease, want the guard after it", left)
 				}
 			})
@@ -477,7 +478,7 @@ func TestTheGuardSeparatesALeaseFromTheNext(t *testing.T) {
 		holder, waiter := start(t, s, 0), start(t, s, 0)
 		l := holder.acquire(t, lease(time.Second))
 		next := waiter.acquire(t, turn)
-		if gap := holder.hands.Fast() - l.End; gap < lock.DefaultGuard {
+		if gap := holder.hands.ElapsedMax() - l.End; gap < lock.DefaultGuard {
 			t.Errorf("the next holder started %v after the lease, want %v or more", gap, lock.DefaultGuard)
 		}
 		if next.Row.Owner == l.Row.Owner {
@@ -524,8 +525,8 @@ func TestAnAnswerThatContradictsTheTimeIsNotBelieved(t *testing.T) {
 			p.table.Fault = faults("put", locktest.Fault{Fate: locktest.AnswerLost})
 			drop := func() {
 				now := p.hands.Read()
-				p.time.Observe(native.Attempt{Sent: now, Received: now, Date: time.Now().Add(time.Hour).Truncate(time.Second)})
-				p.time.Observe(native.Attempt{Sent: now, Received: now, Date: time.Now().Truncate(time.Second)})
+				p.time.Observe(outcome.Attempt{Sent: now, Received: now, Date: time.Now().Add(time.Hour).Truncate(time.Second)})
+				p.time.Observe(outcome.Attempt{Sent: now, Received: now, Date: time.Now().Truncate(time.Second)})
 			}
 			first := true
 			p.locks = withTable(t, p, doneAfterPut{p.table, func() {
@@ -547,14 +548,14 @@ func TestTurnCountsTheLeaseFromTheAttemptThatGotTheLock(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		holder, p := start(t, s, 0).acquire(t), start(t, s, 0)
 		time.AfterFunc(20*time.Second, func() { holder.Release(context.Background()) })
-		asked := p.hands.Fast()
+		asked := p.hands.ElapsedMax()
 		l := p.acquire(t, turn, lease(10*time.Second))
 		puts := s.Requests("put")
 		sent := puts[len(puts)-1].At
-		if got, want := l.End-p.hands.Fast(), 10*time.Second-time.Since(sent); got != want {
+		if got, want := l.End-p.hands.ElapsedMax(), 10*time.Second-time.Since(sent); got != want {
 			t.Errorf("got %v left, want %v", got, want)
 		}
-		if waited := p.hands.Fast() - asked; waited < 20*time.Second {
+		if waited := p.hands.ElapsedMax() - asked; waited < 20*time.Second {
 			t.Errorf("waited for %v, want 20 s", waited)
 		}
 	})
@@ -571,7 +572,7 @@ func TestTurnCountsTheLeaseFromAnEarlierAttemptThatGotThrough(t *testing.T) {
 		if l.Row != stored.Row {
 			t.Errorf("got row %+v, want that of the attempt that was stored, %+v", l.Row, stored.Row)
 		}
-		if got, want := l.End-p.hands.Fast(), 10*time.Second-time.Since(stored.At); got != want {
+		if got, want := l.End-p.hands.ElapsedMax(), 10*time.Second-time.Since(stored.At); got != want {
 			t.Errorf("got %v left, want %v", got, want)
 		}
 	})

@@ -32,7 +32,7 @@ func TestAWallClockSetBackAndASuspensionWithinOneLeaseDoNotMakeItLonger(t *testi
 				holder.hands.Read() // as a function that runs does all the time
 				time.Sleep(20 * time.Second)
 				holder.machine.Suspend(20 * time.Second)
-				if left := l.End - holder.hands.Fast(); left > 0 {
+				if left := l.End - holder.hands.ElapsedMax(); left > 0 {
 					t.Errorf("%v of a lease of 15 s are left after %v", left, time.Since(asked))
 				}
 				next := other.acquire(t, turn)
@@ -99,7 +99,7 @@ func TestBothClocksStoppedBetweenAskingAndTheAnswer(t *testing.T) {
 			time.AfterFunc(30*time.Second, func() { held <- holder.acquire(t, lease(time.Minute)) }) // while p stands still
 			p.refused(t, wait(time.Second))
 			l := <-held
-			if left := l.End - holder.hands.Fast(); left < 25*time.Second {
+			if left := l.End - holder.hands.ElapsedMax(); left < 25*time.Second {
 				t.Errorf("got %v left, want the holder to be in the middle of its lease", left)
 			}
 		})
@@ -120,7 +120,7 @@ func TestAFreshProcessThatMayNotWait(t *testing.T) {
 		t.Run(test.name+", with one question for the time", func(t *testing.T) {
 			bubble(t, func(t *testing.T, s *locktest.Service) {
 				if test.until != 0 {
-					s.Store(lock.Row{Key: theLock, Owner: "another", Until: lock.Stamp(time.Now().Add(test.until).UnixMilli())})
+					s.Store(lock.Row{Key: theLock, Owner: "another", Until: lock.UnixMilli(time.Now().Add(test.until).UnixMilli())})
 				}
 				p := start(t, s, 0)
 				if !test.acquired {

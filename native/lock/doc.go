@@ -37,7 +37,7 @@
 //
 // The holder trusts its lease from the moment at which asking began (for
 // [Request.Turn]: at which the attempt that succeeded was sent) for the length
-// of the lease, read on the fast hand of its process (see [vm.Hands]). The row
+// of the lease, read on the fast hand of its process (see [clock.Dual]). The row
 // says the same in the table's time, and errs on the other side everywhere:
 //
 //	start = the latest that the table's clock can have shown when asking began
@@ -78,7 +78,7 @@
 //	budget used up while waiting    give-up delete where needed, then the budget's error
 //	fn raises, panics, is stopped   released like a return
 //	fn leaves a write behind whose
-//	outcome nobody knows            row kept (see [Lease.Keep]): it runs out by itself
+//	outcome nobody knows            row kept (see [Lease.LetExpire]): it runs out by itself
 //	delete not applied, or unknown  again, up to three times in 2 s; then the row runs out
 //	delete refused                  the row had run out, or an operator had freed it: done
 //	holder's process dies           free at until: at most lease + guard + 4 s after asking
@@ -96,7 +96,7 @@
 //   - An embedded table is read with this machine's wall clock: put forward
 //     during a lease it takes the guard away, put back it keeps a crashed
 //     holder's row for longer.
-//   - Freeing a lock whose holder still runs gives its exclusion up.
+//   - ReleaseResult a lock whose holder still runs gives its exclusion up.
 //   - Order between processes: inside one process callers are served in the
 //     order in which they came; between processes the next poll wins.
 //   - Locks don't span regions. In a multi-region table two regions accept

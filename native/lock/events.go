@@ -3,7 +3,7 @@ package lock
 import (
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // Events tells a host what happens, for its log and its metrics. Fields may
@@ -11,18 +11,18 @@ import (
 // return soon.
 type Events struct {
 	// Attempted: one put was sent and came back.
-	Attempted func(Key, native.Outcome)
-	// Healed: the fate of a request whose answer had been lost turned out to
+	Attempted func(Key, outcome.Outcome)
+	// AmbiguityResolved: the fate of a request whose answer had been lost turned out to
 	// be that it was applied.
-	Healed func(Key)
-	// Asked: a call has asked for a lock, and has acquired it or not.
-	Asked func(Asked)
-	// Released: a lease was given up.
-	Released func(Released)
+	AmbiguityResolved func(Key)
+	// Acquire: a call has asked for a lock, and has acquired it or not.
+	Acquire func(AcquireEvent)
+	// Release: a lease was given up.
+	Release func(ReleaseEvent)
 }
 
-// Asked describes the end of one call's asking.
-type Asked struct {
+// AcquireEvent describes the end of one call's asking.
+type AcquireEvent struct {
 	Key    Key
 	Scope  Scope
 	By     Holder
@@ -31,8 +31,8 @@ type Asked struct {
 	Acquired bool
 }
 
-// Released describes the end of one lease.
-type Released struct {
+// ReleaseEvent describes the end of one lease.
+type ReleaseEvent struct {
 	Key   Key
 	Scope Scope
 	By    Holder
@@ -42,54 +42,54 @@ type Released struct {
 	// Over is how long after the end of the lease that was; 0 if it came in
 	// time. It is the lag with which holders are stopped.
 	Over time.Duration
-	How  Freeing
+	How  ReleaseResult
 	// Err is why How is [Failed].
 	Err error
 }
 
-func (e Events) attempted(key Key, o native.Outcome) {
+func (e Events) attempted(key Key, o outcome.Outcome) {
 	if e.Attempted != nil {
 		e.Attempted(key, o)
 	}
 }
 
 func (e Events) healed(key Key) {
-	if e.Healed != nil {
-		e.Healed(key)
+	if e.AmbiguityResolved != nil {
+		e.AmbiguityResolved(key)
 	}
 }
 
-func (e Events) released(r Released) {
-	if e.Released != nil {
-		e.Released(r)
+func (e Events) released(r ReleaseEvent) {
+	if e.Release != nil {
+		e.Release(r)
 	}
 }
 
-func (e Events) asked(a Asked) {
-	if e.Asked != nil {
-		e.Asked(a)
+func (e Events) asked(a AcquireEvent) {
+	if e.Acquire != nil {
+		e.Acquire(a)
 	}
 }
 
 // JoinEvents returns events that tell several.
 func JoinEvents(all ...Events) Events {
 	return Events{
-		Attempted: func(k Key, o native.Outcome) {
+		Attempted: func(k Key, o outcome.Outcome) {
 			for _, e := range all {
 				e.attempted(k, o)
 			}
 		},
-		Healed: func(k Key) {
+		AmbiguityResolved: func(k Key) {
 			for _, e := range all {
 				e.healed(k)
 			}
 		},
-		Asked: func(a Asked) {
+		Acquire: func(a AcquireEvent) {
 			for _, e := range all {
 				e.asked(a)
 			}
 		},
-		Released: func(r Released) {
+		Release: func(r ReleaseEvent) {
 			for _, e := range all {
 				e.released(r)
 			}

@@ -8,13 +8,14 @@ import (
 
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/native/lock/locktest"
-	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // A Go program that holds a lock has to stop by itself when the lease ends. For
 // scripts native.lock does that.
 func Example() {
-	hands := vm.NewHands(vm.SystemClock())
+	hands := clock.NewDual(clock.System())
 	table := locktest.NewService(nil).Connect(hands)
 	locks, err := lock.New(hands, table, lock.NewTableClock(0, nil), lock.Options{})
 	if err != nil {
@@ -34,7 +35,7 @@ func Example() {
 	case lease == nil:
 		fmt.Println("somebody else is at it")
 	default:
-		fmt.Println("mine for", (lease.End - hands.Fast()).Round(time.Second))
+		fmt.Println("mine for", (lease.End - hands.ElapsedMax()).Round(time.Second))
 		lease.Release(ctx)
 	}
 	// Output: mine for 30s
@@ -43,7 +44,7 @@ func Example() {
 func BenchmarkLock(b *testing.B) {
 	for _, scope := range []lock.Scope{lock.DB, lock.Local} {
 		b.Run(scope.String(), func(b *testing.B) {
-			hands := vm.NewHands(vm.SystemClock())
+			hands := clock.NewDual(clock.System())
 			table := locktest.NewService(nil).Connect(hands)
 			locks, err := lock.New(hands, table, lock.MachineClock{}, lock.Options{})
 			if err != nil {

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 const (
@@ -33,7 +33,7 @@ type Options struct {
 	// [rand.Float64].
 	Jitter func() float64
 	// Timeout bounds one request to the table; nil is [context.WithTimeout].
-	// Together with a [vm.Clock] it lets a simulation own all time.
+	// Together with a [clock.Clock] it lets a simulation own all time.
 	Timeout func(context.Context, time.Duration) (context.Context, context.CancelFunc)
 }
 
@@ -49,7 +49,7 @@ type Locks struct {
 // New returns the locks of a process. table may be nil: then asking for a lock
 // of scope [DB] is an error. tableTime is the time of that table, a
 // [TableClock] or a [MachineClock].
-func New(hands *vm.Hands, table Table, tableTime TableTime, o Options) (*Locks, error) {
+func New(hands *clock.Dual, table Table, tableTime TableTime, o Options) (*Locks, error) {
 	if o.Guard == 0 {
 		o.Guard = DefaultGuard
 	}
@@ -88,11 +88,11 @@ func (l *Locks) MaxLease() time.Duration { return l.maxLease }
 // end with the run that asks; whatever it is, no row is left behind that this
 // call knows of.
 //
-// A lease has to be given up by [Lease.Release] or [Lease.Keep], after what it
+// A lease has to be given up by [Lease.Release] or [Lease.LetExpire], after what it
 // protects has really ended.
 func (l *Locks) Acquire(ctx context.Context, req Request) (*Lease, error) {
-	asked := req.Asked
-	if asked == (vm.Reading{}) {
+	asked := req.Started
+	if asked == (clock.Reading{}) {
 		asked = l.hands.Read()
 	}
 	if err := req.check(l.maxLease); err != nil {
@@ -111,8 +111,8 @@ func (l *Locks) Acquire(ctx context.Context, req Request) (*Lease, error) {
 		ask = l.acquireLocal
 	}
 	lease, err := ask(ctx, req, asked)
-	if l.events.Asked != nil { // the clock is read only for somebody
-		l.events.Asked(Asked{Key: req.Key, Scope: req.Scope, By: req.By, Waited: l.hands.Fast() - asked.Fast, Acquired: lease != nil})
+	if l.events.Acquire != nil { // the clock is read only for somebody
+		l.events.Acquire(AcquireEvent{Key: req.Key, Scope: req.Scope, By: req.By, Waited: l.hands.ElapsedMax() - asked.ElapsedMax, Acquired: lease != nil})
 	}
 	if lease != nil {
 		req.Held.add(req.lock())
@@ -131,13 +131,13 @@ func (l *Locks) reentered(req Request) error {
 	return nil
 }
 
-func (l *Locks) acquireLocal(ctx context.Context, req Request, asked vm.Reading) (*Lease, error) {
-	s, err := l.local.enter(ctx, req.Key, req.waitEnd(asked.Fast), req.once())
+func (l *Locks) acquireLocal(ctx context.Context, req Request, asked clock.Reading) (*Lease, error) {
+	s, err := l.local.enter(ctx, req.Key, req.waitEnd(asked.ElapsedMax), req.once())
 	if s == nil {
 		return nil, err
 	}
-	from := asked.Fast
-	now := l.hands.Fast()
+	from := asked.ElapsedMax
+	now := l.hands.ElapsedMax()
 	if req.Turn {
 		from = now
 	}
@@ -150,11 +150,11 @@ func (l *Locks) acquireLocal(ctx context.Context, req Request, asked vm.Reading)
 	return l.lease(req, l.local, s, grant{row, end}, now), nil
 }
 
-func (l *Locks) acquireRow(ctx context.Context, req Request, asked vm.Reading) (lease *Lease, err error) {
+func (l *Locks) acquireRow(ctx context.Context, req Request, asked clock.Reading) (lease *Lease, err error) {
 	if l.table == nil {
 		return nil, errNoTable(req.Key)
 	}
-	s, err := l.rows.enter(ctx, req.Key, req.waitEnd(asked.Fast), req.once())
+	s, err := l.rows.enter(ctx, req.Key, req.waitEnd(asked.ElapsedMax), req.once())
 	if s == nil {
 		return nil, err
 	}
@@ -163,10 +163,10 @@ func (l *Locks) acquireRow(ctx context.Context, req Request, asked vm.Reading) (
 			l.rows.leave(s)
 		}
 	}()
-	if rested, err := l.rest(ctx, s.restEnd, req.waitEnd(asked.Fast)); !rested {
+	if rested, err := l.rest(ctx, s.restEnd, req.waitEnd(asked.ElapsedMax)); !rested {
 		return nil, err
 	}
-	a := asking{protocol: &l.protocol, req: req, asked: asked}
+	a := acquisition{protocol: &l.protocol, req: req, asked: asked}
 	g, err := a.acquire(ctx)
 	if a.refused {
 		s.lost()
@@ -174,7 +174,7 @@ func (l *Locks) acquireRow(ctx context.Context, req Request, asked vm.Reading) (
 	if g == nil {
 		return nil, err
 	}
-	now := l.hands.Fast()
+	now := l.hands.ElapsedMax()
 	s.won(now)
 	return l.lease(req, l.rows, s, *g, now), nil
 }
@@ -182,7 +182,7 @@ func (l *Locks) acquireRow(ctx context.Context, req Request, asked vm.Reading) (
 // rest waits until restEnd, so that other processes get their turn. It returns
 // false if the caller's own wait is over before.
 func (l *Locks) rest(ctx context.Context, restEnd, waitEnd time.Duration) (bool, error) {
-	now := l.hands.Fast()
+	now := l.hands.ElapsedMax()
 	if restEnd <= now {
 		return true, nil
 	}
@@ -223,11 +223,11 @@ func (l *Locks) lease(req Request, q *queue, s *slot, g grant, since time.Durati
 
 // Release gives the lock up. It returns when the table has answered, after 2 s,
 // or at the host's end, and doesn't end with ctx, which only carries values.
-// How it went is told to [Events.Released], and trouble to [Request.Warn]: it
+// How it went is told to [Events.Release], and trouble to [Request.Warn]: it
 // must never mask how the work that was protected ended. Giving up again does
 // nothing.
 func (le *Lease) Release(ctx context.Context) {
-	le.giveUp(func() (Freeing, error) {
+	le.giveUp(func() (ReleaseResult, error) {
 		if le.scope == Local {
 			return Freed, nil
 		}
@@ -235,26 +235,26 @@ func (le *Lease) Release(ctx context.Context) {
 	})
 }
 
-// Keep gives the lock up without a request: its row runs out by itself, which
+// LetExpire gives the lock up without a request: its row runs out by itself, which
 // is the guard later than the lease at least. It is for work that left a write
 // behind whose outcome isn't known, so that the write lands before the next
 // holder starts. A [Local] lock has no row and is free at once.
-func (le *Lease) Keep() {
-	le.giveUp(func() (Freeing, error) { return Kept, nil })
+func (le *Lease) LetExpire() {
+	le.giveUp(func() (ReleaseResult, error) { return Kept, nil })
 }
 
-func (le *Lease) giveUp(free func() (Freeing, error)) {
+func (le *Lease) giveUp(free func() (ReleaseResult, error)) {
 	if le.over.Swap(true) {
 		return
 	}
 	defer le.queue.leave(le.slot)
 	defer le.held.remove(heldLock{le.Row.Key, le.scope})
-	now := le.locks.hands.Fast()
+	now := le.locks.hands.ElapsedMax()
 	how, err := free()
 	if how == Failed && le.warn != nil {
 		le.warn(fmt.Sprintf("the lock was not freed and runs out by itself: %v", err))
 	}
-	le.locks.events.released(Released{
+	le.locks.events.released(ReleaseEvent{
 		Key: le.Row.Key, Scope: le.scope, By: le.Row.By,
 		Held: now - le.since, Lease: le.End - le.since, Over: max(now-le.End, 0), How: how, Err: err,
 	})

@@ -106,7 +106,7 @@ func TestAFractionOfAMillisecondIsCutForTheHolderAndRoundedUpForTheRow(t *testin
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		p := start(t, s, 0)
 		p.knowTime(t)
-		asked := p.hands.Fast()
+		asked := p.hands.ElapsedMax()
 		l := p.acquire(t, lease(1500700*time.Microsecond))
 		if got := l.End - asked; got != 1500*time.Millisecond {
 			t.Errorf("got %v for the holder, want 1.5s", got)
@@ -245,7 +245,7 @@ type counting struct {
 	now, most int
 }
 
-func (c *counting) PutLock(ctx context.Context, row lock.Row, now lock.Stamp) lock.Answer {
+func (c *counting) PutLock(ctx context.Context, row lock.Row, now lock.UnixMilli) lock.RowResult {
 	c.add(1)
 	defer c.add(-1)
 	return c.Table.PutLock(ctx, row, now)
@@ -327,7 +327,7 @@ func TestALockLostToAnotherProcessIsNotKeptInTheQueue(t *testing.T) {
 			go func() { next <- p.acquire(t, turn) }()
 		}
 		time.Sleep(800 * time.Millisecond)
-		s.Store(lock.Row{Key: theLock, Owner: "another", Until: lock.Stamp(time.Now().Add(300 * time.Millisecond).UnixMilli())})
+		s.Store(lock.Row{Key: theLock, Owner: "another", Until: lock.UnixMilli(time.Now().Add(300 * time.Millisecond).UnixMilli())})
 		first.Release(t.Context())
 		second := <-next
 		time.Sleep(800 * time.Millisecond) // over 1.4 s since the first, but not in one go

@@ -4,12 +4,13 @@ import (
 	"context"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
-// Listed is a lock as an operator sees it.
-type Listed struct {
+// LockInfo is a lock as an operator sees it.
+type LockInfo struct {
 	Row
 	// Age is how long ago the holder asked for it, at most, and Left how long it
 	// takes at most until anybody may take it: 0 or less if it has run out.
@@ -20,17 +21,17 @@ type Listed struct {
 // the byte order of their names. It tells how old they are by tableTime, which
 // learns from each answer. The error is the first page's that could not be
 // read.
-func ListAll(ctx context.Context, table Lister, tableTime TableTime, id tenant.ID) ([]Listed, error) {
-	var all []Listed
+func ListAll(ctx context.Context, table Lister, tableTime TableTime, id tenant.ID) ([]LockInfo, error) {
+	var all []LockInfo
 	for after, more := "", true; more; more = after != "" {
 		page := table.ListLocks(ctx, id, after)
 		tableTime.Observe(page.Attempt)
-		if page.Outcome != native.Applied {
+		if page.Outcome != outcome.Applied {
 			return nil, page.Err
 		}
 		now := tableTime.At(page.Received)
 		for _, r := range page.Rows {
-			all = append(all, Listed{Row: r, Age: now.Latest.Sub(r.Start.Time()), Left: r.Until.Time().Sub(now.Earliest)})
+			all = append(all, LockInfo{Row: r, Age: now.Latest.Sub(r.Start.Time()), Left: r.Until.Time().Sub(now.Earliest)})
 		}
 		after = page.After
 	}

@@ -8,9 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/native/lock/locktest"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // fates is what can happen to one request. taken lets another holder get the
@@ -83,7 +84,7 @@ func (c *combination) play() {
 	if took := time.Since(asked); took > fatesLease+2*time.Second {
 		c.errorf("the call took %v", took)
 	}
-	if known, ok := errors.AsType[*native.Error](err); err != nil && (!ok || known.Code == "") {
+	if known, ok := errors.AsType[*outcome.Error](err); err != nil && (!ok || known.Code == "") {
 		c.errorf("got the error %v, want one with a code", err)
 	}
 	if puts := len(c.service.Requests("put")); puts != c.spent {
@@ -100,8 +101,8 @@ func (c *combination) fault(r locktest.Request) locktest.Fault {
 	f := fates[c.fates[c.sent]]
 	c.sent++
 	if f.taken && r.Op == "put" && len(c.service.Rows()) == 0 {
-		now := lock.Stamp(time.Now().UnixMilli())
-		c.service.Store(lock.Row{Key: r.Key, Owner: "other", Start: now, Until: now + lock.Stamp(otherLease/time.Millisecond)})
+		now := lock.UnixMilli(time.Now().UnixMilli())
+		c.service.Store(lock.Row{Key: r.Key, Owner: "other", Start: now, Until: now + lock.UnixMilli(otherLease/time.Millisecond)})
 	}
 	return f.fault
 }
@@ -110,7 +111,7 @@ func (c *combination) fault(r locktest.Request) locktest.Fault {
 // whoever else asks is refused.
 func (c *combination) hold(p *process, l *lock.Lease) {
 	c.ran++
-	if p.hands.Fast() >= l.End {
+	if p.hands.ElapsedMax() >= l.End {
 		c.errorf("acquired with nothing left")
 	}
 	for range 4 {
@@ -118,14 +119,14 @@ func (c *combination) hold(p *process, l *lock.Lease) {
 		if len(rows) != 1 || rows[0].Owner != l.Row.Owner {
 			c.errorf("held by us, and the rows are %+v", rows)
 		}
-		time.Sleep(min(100*time.Millisecond, max(l.End-p.hands.Fast(), 0)))
+		time.Sleep(min(100*time.Millisecond, max(l.End-p.hands.ElapsedMax(), 0)))
 	}
 }
 
 // checkQuiet requires that nothing is left once all has landed and run out.
 func (c *combination) checkQuiet() {
 	time.Sleep(fatesLease + lock.DefaultGuard + 4*time.Second)
-	now := lock.Stamp(time.Now().UnixMilli())
+	now := lock.UnixMilli(time.Now().UnixMilli())
 	for _, row := range c.service.Rows() {
 		if row.Until > now {
 			c.errorf("the row %+v is left", row)

@@ -8,6 +8,9 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/tidelock-lua/tidelock/native"
+
+	"github.com/tidelock-lua/tidelock/native/value"
+	"github.com/tidelock-lua/tidelock/tenant"
 )
 
 const (
@@ -66,8 +69,8 @@ func (m *module) turn(c *native.Call) error {
 // up, and only then passes on how the function ended.
 func hold(c *native.Call, lease *Lease, fn int, lead ...lua.LValue) error {
 	o := c.Within(lease.End, fn, 0)
-	if o.Unsettled {
-		lease.Keep()
+	if o.InDoubt {
+		lease.LetExpire()
 	} else {
 		lease.Release(c.Context())
 	}
@@ -102,13 +105,13 @@ func (m *module) request(c *native.Call, name string) Request {
 	e := c.Env
 	return Request{
 		Key:     Key{Tenant: e.Tenant, Name: name},
-		Asked:   c.Entered(),
+		Started: c.Entered(),
 		Lease:   min(defaultLease, m.locks.maxLease),
 		By:      Holder{HostKind: e.HostKind, HostName: e.HostName, Process: m.options.Process, Run: e.RunID, Script: e.Script},
 		Held:    native.State(c.Run, heldKey{}, func() *Held { return new(Held) }),
 		HostEnd: e.HostEnd,
 		Warn: func(text string) {
-			e.Log.Log("warn", text, native.Map{"lock": name})
+			e.Log.Log("warn", text, value.Map{"lock": name})
 		},
 	}
 }
@@ -116,7 +119,7 @@ func (m *module) request(c *native.Call, name string) Request {
 // heldKey is where a run keeps the locks that it holds.
 type heldKey struct{}
 
-func spend(ops *native.Account, name string) error {
+func spend(ops *tenant.Budget, name string) error {
 	if ops.Spend(1) {
 		return nil
 	}

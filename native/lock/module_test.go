@@ -10,20 +10,22 @@ import (
 	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/native/lock/locktest"
-	"github.com/tidelock-lua/tidelock/native/nativetest"
-	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/runtime/nativetest"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 func TestScripts(t *testing.T) {
-	nativetest.Scripts(t, func(t *testing.T, hands *vm.Hands) []native.Module {
+	nativetest.Scripts(t, func(t *testing.T, hands *clock.Dual) []native.Module {
 		return newBench(t, hands).modules()
 	})
 }
 
 func TestExamplesOfTheDocumentationRun(t *testing.T) {
-	nativetest.Docs(t, "../../docs/lock.md", func(t *testing.T, hands *vm.Hands) []native.Module {
+	nativetest.Docs(t, "../../docs/lock.md", func(t *testing.T, hands *clock.Dual) []native.Module {
 		return newBench(t, hands).modules()
 	})
 }
@@ -108,7 +110,7 @@ type bench struct {
 	t       *testing.T
 }
 
-func newBench(t *testing.T, hands *vm.Hands) *bench {
+func newBench(t *testing.T, hands *clock.Dual) *bench {
 	s := locktest.NewService(nil)
 	s.Latency = 10 * time.Millisecond
 	return &bench{process: startOn(t, s, hands), other: start(t, s, 0), service: s, t: t}
@@ -119,7 +121,7 @@ func script(t *testing.T, test func(t *testing.T, b *bench)) {
 	t.Helper()
 	bubble(t, func(t *testing.T, _ *locktest.Service) {
 		var b *bench
-		m := nativetest.New(t, func(t *testing.T, hands *vm.Hands) []native.Module {
+		m := nativetest.New(t, func(t *testing.T, hands *clock.Dual) []native.Module {
 			b = newBench(t, hands)
 			return b.modules()
 		})
@@ -182,5 +184,5 @@ func (b *bench) by(c *native.Call) error {
 // write() sends a write whose outcome is never known.
 func (b *bench) write(c *native.Call) error {
 	c.Write()
-	return &native.Error{Code: "test_unknown", Message: "no answer"}
+	return &outcome.Error{Code: "test_unknown", Message: "no answer"}
 }

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 const (
@@ -31,7 +31,7 @@ const (
 // order in which they came. Names that nobody holds or waits for are not in
 // it.
 type queue struct {
-	hands *vm.Hands
+	hands *clock.Dual
 
 	mu    sync.Mutex // guards what follows, and the waiters of every slot
 	slots map[Key]*slot
@@ -55,7 +55,7 @@ type waiter struct {
 	place   *list.Element // nil once granted
 }
 
-func newQueue(hands *vm.Hands) *queue {
+func newQueue(hands *clock.Dual) *queue {
 	return &queue{hands: hands, slots: make(map[Key]*slot)}
 }
 
@@ -104,7 +104,7 @@ func (q *queue) join(key Key, try bool) (s *slot, w *waiter) {
 // end, which makes it late.
 func (q *queue) wait(ctx context.Context, w *waiter, end time.Duration) (late bool) {
 	for {
-		left := end - q.hands.Fast()
+		left := end - q.hands.ElapsedMax()
 		if left < 0 {
 			return true
 		}
@@ -112,7 +112,7 @@ func (q *queue) wait(ctx context.Context, w *waiter, end time.Duration) (late bo
 		select {
 		case <-w.granted:
 			timer.Stop()
-			return q.hands.Fast() > end
+			return q.hands.ElapsedMax() > end
 		case <-ctx.Done():
 			timer.Stop()
 			return false
@@ -134,7 +134,7 @@ func (q *queue) abandon(s *slot, w *waiter) {
 // leave gives the slot to who came next.
 func (q *queue) leave(s *slot) {
 	if s.holding {
-		now := q.hands.Fast()
+		now := q.hands.ElapsedMax()
 		if kept := now - s.kept; kept >= keptMax {
 			s.holding, s.restEnd = false, now+min(kept/4, restMax)
 		}

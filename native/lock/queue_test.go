@@ -11,14 +11,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 const never = time.Duration(math.MaxInt64)
 
 var queueKey = Key{Tenant: "acme", Name: "q"}
 
-func newTestQueue() *queue { return newQueue(vm.NewHands(vm.SystemClock())) }
+func newTestQueue() *queue { return newQueue(clock.NewDual(clock.System())) }
 
 func TestAWaiterThatIsGrantedAndCancelledInTheSameInstantPassesTheSlotOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestAWaiterThatIsGrantedTooLatePassesTheSlotOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newTestQueue()
 		s, _ := q.enter(t.Context(), queueKey, never, false)
-		end := q.hands.Fast() + time.Second
+		end := q.hands.ElapsedMax() + time.Second
 		w := &waiter{granted: make(chan struct{})}
 		w.place = s.waiters.PushBack(w)
 		q.leave(s)
@@ -153,7 +153,7 @@ func heap() int64 {
 func TestARowOutlivesItsLeaseByDriftAndGuard(t *testing.T) {
 	for _, test := range []struct {
 		lease, guard time.Duration
-		want         Stamp
+		want         UnixMilli
 	}{
 		{time.Millisecond, time.Second, 1002}, // 1 + 0.0005 + 1000, rounded up
 		{30 * time.Second, 2 * time.Second, 32015},

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
-	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 const (
@@ -16,48 +16,48 @@ const (
 	releasePause = 100 * time.Millisecond // the longest pause between two of them
 )
 
-// Freeing is how a lease was given up.
-type Freeing int
+// ReleaseResult is how a lease was given up.
+type ReleaseResult int
 
 const (
 	// Freed: the row, or the place in the queue, is free.
-	Freed Freeing = iota
+	Freed ReleaseResult = iota
 	// Lost: the row was no longer the holder's when it was released. It had
 	// run out, or an operator had freed it.
 	Lost
 	// Failed: no delete was answered. The row runs out by itself.
 	Failed
-	// Kept: the row was left to run out, see [Lease.Keep].
+	// Kept: the row was left to run out, see [Lease.LetExpire].
 	Kept
 )
 
 // String returns f in lower case.
-func (f Freeing) String() string {
+func (f ReleaseResult) String() string {
 	return [...]string{"freed", "lost", "failed", "kept"}[f]
 }
 
 // release deletes a row that is ours. It doesn't end with ctx: a script whose
 // time is over must still be able to free what it held. It ends after 2 s, or
 // when the fast hand reaches hostEnd if that isn't 0.
-func (p *protocol) release(ctx context.Context, key Key, owner string, hostEnd time.Duration) (Freeing, error) {
-	ctx = vm.Detach(ctx)
-	end := releaseEnd(p.hands.Fast(), hostEnd)
+func (p *protocol) release(ctx context.Context, key Key, owner string, hostEnd time.Duration) (ReleaseResult, error) {
+	ctx = clock.Detach(ctx)
+	end := releaseEnd(p.hands.ElapsedMax(), hostEnd)
 	last := errNoTime(key)
 	unknown := false
 	for n := range releaseTries {
 		if n > 0 {
 			pause := time.Duration(p.jitter() * float64(releasePause))
-			_ = p.hands.Sleep(ctx, min(pause, end-p.hands.Fast())) // ctx has no end
+			_ = p.hands.Sleep(ctx, min(pause, end-p.hands.ElapsedMax())) // ctx has no end
 		}
-		left := end - p.hands.Fast()
+		left := end - p.hands.ElapsedMax()
 		if left <= 0 {
 			break
 		}
 		answer := p.delete(ctx, key, owner, min(attemptMax, left))
 		switch answer.Outcome {
-		case native.Applied:
+		case outcome.Applied:
 			return Freed, nil
-		case native.Refused:
+		case outcome.Refused:
 			if unknown {
 				// The delete before this one got through, most likely. Either
 				// way the row is not ours any more.
@@ -65,7 +65,7 @@ func (p *protocol) release(ctx context.Context, key Key, owner string, hostEnd t
 				return Freed, nil
 			}
 			return Lost, nil
-		case native.Unknown:
+		case outcome.Unknown:
 			unknown = true
 		}
 		if last = trouble(key, answer.Attempt); fatal(answer.Attempt, last) != nil {
@@ -85,18 +85,18 @@ func releaseEnd(now, hostEnd time.Duration) time.Duration {
 
 // giveUp sends one delete if a put that we sent may have got through, or may
 // still. Its answer changes nothing: a row that stays behind runs out.
-func (a *asking) giveUp(ctx context.Context) {
+func (a *acquisition) giveUp(ctx context.Context) {
 	if len(a.open) == 0 {
 		return
 	}
-	now := a.hands.Fast()
+	now := a.hands.ElapsedMax()
 	if left := releaseEnd(now, a.req.HostEnd) - now; left > 0 {
-		a.delete(vm.Detach(ctx), a.req.Key, a.owner, min(attemptMax, left))
+		a.delete(clock.Detach(ctx), a.req.Key, a.owner, min(attemptMax, left))
 	}
 }
 
 // delete sends one conditional delete.
-func (p *protocol) delete(ctx context.Context, key Key, owner string, limit time.Duration) Answer {
+func (p *protocol) delete(ctx context.Context, key Key, owner string, limit time.Duration) RowResult {
 	bounded, cancel := p.timeout(ctx, limit)
 	defer cancel()
 	answer := p.table.DeleteLock(bounded, key, owner)
@@ -106,12 +106,12 @@ func (p *protocol) delete(ctx context.Context, key Key, owner string, limit time
 
 // trouble is the error of an attempt that had no usable answer, as a script
 // sees it; nil for one that had.
-func trouble(key Key, at native.Attempt) error {
-	if at.Outcome == native.Applied || at.Outcome == native.Refused {
+func trouble(key Key, at outcome.Attempt) error {
+	if at.Outcome == outcome.Applied || at.Outcome == outcome.Refused {
 		return nil
 	}
-	e := native.Error{Code: codeUnavailable, Message: "the table did not answer", Retryable: true, Cause: at.Err}
-	if known, ok := errors.AsType[*native.Error](at.Err); ok {
+	e := outcome.Error{Code: codeUnavailable, Message: "the table did not answer", Retryable: true, Cause: at.Err}
+	if known, ok := errors.AsType[*outcome.Error](at.Err); ok {
 		e = *known
 	}
 	e.Op, e.Key = opLock, key.Name
@@ -120,9 +120,9 @@ func trouble(key Key, at native.Attempt) error {
 
 // fatal returns err if the attempt shows that asking again is of no use: there
 // is no such table, or no access to it.
-func fatal(at native.Attempt, err error) error {
-	known, ok := errors.AsType[*native.Error](at.Err)
-	if at.Outcome == native.NotApplied && ok && !known.Retryable {
+func fatal(at outcome.Attempt, err error) error {
+	known, ok := errors.AsType[*outcome.Error](at.Err)
+	if at.Outcome == outcome.NotApplied && ok && !known.Retryable {
 		return err
 	}
 	return nil
@@ -137,9 +137,9 @@ const (
 )
 
 func lockError(code string, key Key, retryable bool, format string, args ...any) error {
-	return &native.Error{
+	return &outcome.Error{
 		Code: code, Message: fmt.Sprintf(format, args...), Retryable: retryable,
-		Op: opLock, Key: key.Name, Applied: native.AppliedNo,
+		Op: opLock, Key: key.Name, Applied: outcome.AppliedNo,
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 const (
@@ -39,8 +39,8 @@ func (s Scope) String() string {
 type Request struct {
 	Key   Key
 	Scope Scope
-	// Asked is when asking began; zero is now.
-	Asked vm.Reading
+	// Started is when asking began; zero is now.
+	Started clock.Reading
 	// Lease is how long the lock may be held: from [MinLease] up to
 	// [Options.MaxLease]. Fractions of a millisecond are cut for the holder,
 	// and rounded up for the row.

@@ -5,8 +5,9 @@ import (
 	"maps"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // partition is the name of the partition that holds a tenant's locks. No
@@ -30,12 +31,12 @@ type Key struct {
 // "<tenant>/!locks".
 func (k Key) Partition() string { return k.Tenant.Partition(partition) }
 
-// Stamp is a moment on the table's clock in milliseconds since 1970. The zero
-// Stamp stands for "not known".
-type Stamp int64
+// UnixMilli is a moment on the table's clock in milliseconds since 1970. The zero
+// UnixMilli stands for "not known".
+type UnixMilli int64
 
 // Time returns s as a time in UTC, for people.
-func (s Stamp) Time() time.Time { return time.UnixMilli(int64(s)).UTC() }
+func (s UnixMilli) Time() time.Time { return time.UnixMilli(int64(s)).UTC() }
 
 // Holder says who asked for a lock. It is for people who look at the table;
 // no decision depends on it. Empty fields are not stored.
@@ -60,17 +61,17 @@ func (h Holder) Attributes() map[string]string {
 // fields name, and x from [Row.Expiry], and reads them back unchanged. A field
 // whose attribute is missing or of another type is read as its zero value.
 type Row struct {
-	Key          // "p" and "k", strings
-	Owner string // "owner", string: 32 hexadecimal digits, never used twice
-	Start Stamp  // "start", number: the latest moment at which asking can have begun
-	Until Stamp  // "until", number: from here on anybody may take the lock
-	By    Holder // "by", map of strings
+	Key             // "p" and "k", strings
+	Owner string    // "owner", string: 32 hexadecimal digits, never used twice
+	Start UnixMilli // "start", number: the latest moment at which asking can have begun
+	Until UnixMilli // "until", number: from here on anybody may take the lock
+	By    Holder    // "by", map of strings
 }
 
 // Expiry returns the row's attribute "x": the moment after which the table
 // may remove the row by itself, in whole epoch seconds, one day after Until.
 func (r Row) Expiry() int64 {
-	const second = Stamp(time.Second / time.Millisecond)
+	const second = UnixMilli(time.Second / time.Millisecond)
 	return int64((r.Until+second-1)/second) + int64(rowKept/time.Second)
 }
 
@@ -79,26 +80,26 @@ func (r Row) Expiry() int64 {
 // Conditions are tested and changes made in one atomic step of the store, and
 // the row tested is the newest one.
 //
-// An attempt whose outcome is [native.NotApplied] with an [*native.Error] that
+// An attempt whose outcome is [outcome.NotApplied] with an [*outcome.Error] that
 // is not Retryable (no such table, access denied) ends the acquisition at
 // once; every other error is waited out. Implementations are safe for use by
 // many goroutines.
 type Table interface {
 	// PutLock stores row if its key has no row, or one whose Until is at most
-	// now. Otherwise the answer is [native.Refused] with the row in the way.
-	PutLock(ctx context.Context, row Row, now Stamp) Answer
+	// now. Otherwise the answer is [outcome.Refused] with the row in the way.
+	PutLock(ctx context.Context, row Row, now UnixMilli) RowResult
 
 	// DeleteLock removes the row of key if its owner is owner. Otherwise the
-	// answer is [native.Refused], with the row that is there, if there is one.
-	DeleteLock(ctx context.Context, key Key, owner string) Answer
+	// answer is [outcome.Refused], with the row that is there, if there is one.
+	DeleteLock(ctx context.Context, key Key, owner string) RowResult
 }
 
-// Answer is what came back from one attempt on a [Table].
-type Answer struct {
-	native.Attempt
+// RowResult is what came back from one attempt on a [Table].
+type RowResult struct {
+	outcome.Attempt
 	// Old is the row that made the condition fail, read in the same step as
 	// the condition was tested. It is nil when Outcome is not
-	// [native.Refused], or when there was no row (a refused DeleteLock).
+	// [outcome.Refused], or when there was no row (a refused DeleteLock).
 	Old *Row
 }
 
@@ -112,9 +113,9 @@ type Lister interface {
 
 // Page is one page of rows.
 type Page struct {
-	// Attempt has the outcome [native.Applied] when the page was read, else
-	// [native.NotApplied] with the cause.
-	native.Attempt
+	// Attempt has the outcome [outcome.Applied] when the page was read, else
+	// [outcome.NotApplied] with the cause.
+	outcome.Attempt
 	Rows []Row
 	// After is the name to continue with, or "" when this was the last page.
 	// A page may be empty while After is set.

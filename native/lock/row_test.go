@@ -25,7 +25,7 @@ func TestTheRowHoldsWhatTheDocumentationSays(t *testing.T) {
 		l.Row.Owner = "fresh"
 		stored, _ := json.MarshalIndent(struct {
 			P, K, Owner  string
-			Start, Until lock.Stamp
+			Start, Until lock.UnixMilli
 			By           lock.Holder
 			X            int64
 		}{l.Row.Key.Partition(), l.Row.Key.Name, l.Row.Owner, l.Row.Start, l.Row.Until, l.Row.By, l.Row.Expiry()}, "", " ")

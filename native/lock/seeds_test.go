@@ -104,7 +104,7 @@ func (w *world) call(p *process, rnd *rand.Rand) {
 	w.hold(p, l, rnd)
 	switch rnd.IntN(6) {
 	case 0:
-		l.Keep()
+		l.LetExpire()
 	default:
 		l.Release(ctx)
 	}
@@ -116,11 +116,11 @@ func (w *world) hold(p *process, l *lock.Lease, rnd *rand.Rand) {
 	if n := w.holding.Add(1); n != 1 {
 		w.t.Errorf("seed %d: %d hold the lock at once", w.seed, n)
 	}
-	if p.hands.Fast() >= l.End {
+	if p.hands.ElapsedMax() >= l.End {
 		w.t.Errorf("seed %d: acquired with nothing left", w.seed)
 	}
-	work := p.hands.Fast() + time.Duration(rnd.IntN(6000))*time.Millisecond
-	for p.hands.Fast() < min(work, l.End) {
+	work := p.hands.ElapsedMax() + time.Duration(rnd.IntN(6000))*time.Millisecond
+	for p.hands.ElapsedMax() < min(work, l.End) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	w.holding.Add(-1)
@@ -131,7 +131,7 @@ func (w *world) checkQuiet() {
 		w.t.Errorf("seed %d: got %d puts, want the %d that were paid for", w.seed, sent, w.puts.Load())
 	}
 	time.Sleep(15 * time.Second) // late requests land, leases and guards end
-	now := lock.Stamp(time.Now().UnixMilli())
+	now := lock.UnixMilli(time.Now().UnixMilli())
 	for _, row := range w.service.Rows() {
 		if row.Until > now {
 			w.t.Errorf("seed %d: got row %+v, %d ms after everything", w.seed, row, row.Until-now)

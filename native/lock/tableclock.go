@@ -4,8 +4,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
-	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 const (
@@ -35,23 +35,23 @@ const DefaultMaxSkew = time.Second
 type TableTime interface {
 	// Observe learns from an answer of the table's service. Every answer
 	// tells, that of a failed request too; those without a Date are ignored.
-	Observe(native.Attempt)
+	Observe(outcome.Attempt)
 	// At returns what the table's clock can have shown at a reading.
-	At(vm.Reading) Window
+	At(clock.Reading) Interval
 }
 
-// Window bounds what the table's clock showed at one moment.
-type Window struct {
+// Interval bounds what the table's clock showed at one moment.
+type Interval struct {
 	Earliest, Latest time.Time
-	// Era counts how often what was known has been dropped because an answer
+	// Epoch counts how often what was known has been dropped because an answer
 	// contradicted it. What was decided in one era isn't valid in the next.
 	// It is 0 as long as nothing is known.
-	Era int
+	Epoch int
 }
 
 // Known says whether the window is narrow enough to send a put.
-func (w Window) Known() bool {
-	return w.Era > 0 && w.Latest.Sub(w.Earliest) <= knownWithin
+func (w Interval) Known() bool {
+	return w.Epoch > 0 && w.Latest.Sub(w.Earliest) <= knownWithin
 }
 
 // TableClock is the time of a table behind a service, known from the Date of
@@ -109,12 +109,12 @@ func NewTableClock(maxSkew time.Duration, report SkewReport) *TableClock {
 }
 
 // Observe learns from the Date of an answer.
-func (c *TableClock) Observe(a native.Attempt) {
+func (c *TableClock) Observe(a outcome.Attempt) {
 	if a.Date.IsZero() {
 		return
 	}
-	lower := bound{a.Date.Add(-dateSpread - a.Received.Slow), a.Received.Fast}
-	upper := bound{a.Date.Add(dateLate - a.Sent.Fast), a.Sent.Fast}
+	lower := bound{a.Date.Add(-dateSpread - a.Received.ElapsedMin), a.Received.ElapsedMax}
+	upper := bound{a.Date.Add(dateLate - a.Sent.ElapsedMax), a.Sent.ElapsedMax}
 	seen := window(lower, upper, a.Received)
 
 	c.mu.Lock()
@@ -138,7 +138,7 @@ func (c *TableClock) Observe(a native.Attempt) {
 }
 
 // judge compares the wall clock with what is known. It needs c.mu.
-func (c *TableClock) judge(at vm.Reading) (off time.Duration, changed bool) {
+func (c *TableClock) judge(at clock.Reading) (off time.Duration, changed bool) {
 	known := window(c.lower, c.upper, at)
 	now := right
 	if d := at.Wall.Sub(known.Latest); d > c.maxSkew {
@@ -153,23 +153,23 @@ func (c *TableClock) judge(at vm.Reading) (off time.Duration, changed bool) {
 
 // At returns what the table's clock can have shown at a reading, which may
 // lie before the first answer.
-func (c *TableClock) At(at vm.Reading) Window {
+func (c *TableClock) At(at clock.Reading) Interval {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	w := window(c.lower, c.upper, at)
-	w.Era = c.era
+	w.Epoch = c.era
 	return w
 }
 
-func window(lower, upper bound, at vm.Reading) Window {
-	return Window{
-		Earliest: lower.origin.Add(at.Slow - loosened(lower, at)),
-		Latest:   upper.origin.Add(at.Fast + loosened(upper, at)),
+func window(lower, upper bound, at clock.Reading) Interval {
+	return Interval{
+		Earliest: lower.origin.Add(at.ElapsedMin - loosened(lower, at)),
+		Latest:   upper.origin.Add(at.ElapsedMax + loosened(upper, at)),
 	}
 }
 
-func loosened(b bound, at vm.Reading) time.Duration {
-	return (at.Fast - b.seen).Abs() / drift
+func loosened(b bound, at clock.Reading) time.Duration {
+	return (at.ElapsedMax - b.seen).Abs() / drift
 }
 
 // MachineClock is the time of an embedded table: this machine's wall clock,
@@ -177,16 +177,16 @@ func loosened(b bound, at vm.Reading) time.Duration {
 type MachineClock struct{}
 
 // Observe does nothing: there is nothing to learn.
-func (MachineClock) Observe(native.Attempt) {}
+func (MachineClock) Observe(outcome.Attempt) {}
 
 // At returns the reading's wall clock.
-func (MachineClock) At(at vm.Reading) Window {
-	return Window{Earliest: at.Wall, Latest: at.Wall, Era: 1}
+func (MachineClock) At(at clock.Reading) Interval {
+	return Interval{Earliest: at.Wall, Latest: at.Wall, Epoch: 1}
 }
 
 // stampUp and stampDown cut a time to milliseconds: up where a row must not
 // run out too soon, down where it must not seem to have run out.
-func stampUp(t time.Time) Stamp {
+func stampUp(t time.Time) UnixMilli {
 	s := stampDown(t)
 	if s.Time().Before(t) {
 		s++
@@ -194,4 +194,4 @@ func stampUp(t time.Time) Stamp {
 	return s
 }
 
-func stampDown(t time.Time) Stamp { return Stamp(t.UnixMilli()) }
+func stampDown(t time.Time) UnixMilli { return UnixMilli(t.UnixMilli()) }

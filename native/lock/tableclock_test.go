@@ -6,20 +6,21 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/native/lock/locktest"
-	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // at is an answer that took no time.
-func at(r vm.Reading, date time.Time) native.Attempt {
-	return native.Attempt{Outcome: native.Applied, Sent: r, Received: r, Date: date}
+func at(r clock.Reading, date time.Time) outcome.Attempt {
+	return outcome.Attempt{Outcome: outcome.Applied, Sent: r, Received: r, Date: date}
 }
 
 // reading has both hands and the wall clock agree.
-func reading(d time.Duration) vm.Reading {
-	return vm.Reading{Wall: noon.Add(d), Fast: d, Slow: d}
+func reading(d time.Duration) clock.Reading {
+	return clock.Reading{Wall: noon.Add(d), ElapsedMax: d, ElapsedMin: d}
 }
 
 var noon = time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
@@ -27,7 +28,7 @@ var noon = time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
 func TestAnUnusedClockKnowsNothing(t *testing.T) {
 	c := lock.NewTableClock(0, nil)
 	c.Observe(at(reading(0), time.Time{}))
-	if w := c.At(reading(0)); w.Known() || w.Era != 0 {
+	if w := c.At(reading(0)); w.Known() || w.Epoch != 0 {
 		t.Errorf("got %+v, want nothing known", w)
 	}
 }
@@ -36,11 +37,11 @@ func TestADateBoundsTheTablesClock(t *testing.T) {
 	c := lock.NewTableClock(0, nil)
 	// Sent at 1.0 s, received at 1.1 s on a slow hand that is 20 ms behind.
 	sent, received := reading(time.Second), reading(1100*time.Millisecond)
-	received.Slow -= 20 * time.Millisecond
-	c.Observe(native.Attempt{Sent: sent, Received: received, Date: noon})
+	received.ElapsedMin -= 20 * time.Millisecond
+	c.Observe(outcome.Attempt{Sent: sent, Received: received, Date: noon})
 
 	now := reading(3 * time.Second)
-	now.Slow -= 50 * time.Millisecond
+	now.ElapsedMin -= 50 * time.Millisecond
 	got := c.At(now)
 	// From then on 1.87 s have passed on the slow hand, 2 s on the fast one;
 	// each bound has loosened by 1/2000 of the time since it was seen.
@@ -57,8 +58,8 @@ func TestTheBestBoundsAreKept(t *testing.T) {
 	c.Observe(at(reading(900*time.Millisecond), noon)) // narrows the upper bound
 	c.Observe(at(reading(950*time.Millisecond), noon.Add(time.Second)))
 	w := c.At(reading(950 * time.Millisecond))
-	if width := w.Latest.Sub(w.Earliest); width > 551*time.Millisecond || w.Era != 1 {
-		t.Errorf("got %v in era %d, want at most 551 ms in era 1", width, w.Era)
+	if width := w.Latest.Sub(w.Earliest); width > 551*time.Millisecond || w.Epoch != 1 {
+		t.Errorf("got %v in era %d, want at most 551 ms in era 1", width, w.Epoch)
 	}
 }
 
@@ -80,7 +81,7 @@ func TestAnAnswerOutsideDropsWhatWasKnown(t *testing.T) {
 			c.Observe(at(reading(0), noon))
 			c.Observe(at(reading(0), noon.Add(off)))
 			w := c.At(reading(0))
-			if w.Era != 2 || !w.Earliest.Equal(noon.Add(off-250*time.Millisecond)) {
+			if w.Epoch != 2 || !w.Earliest.Equal(noon.Add(off-250*time.Millisecond)) {
 				t.Errorf("got %+v, want what the second answer says, in era 2", w)
 			}
 		})
@@ -141,7 +142,7 @@ func TestEveryWayInWhichAWallClockGoesWrongIsReported(t *testing.T) {
 				r := reading(time.Duration(i) * time.Second)
 				r.Wall = r.Wall.Add(off)
 				before := len(reports)
-				c.Observe(at(r, noon.Add(r.Fast)))
+				c.Observe(at(r, noon.Add(r.ElapsedMax)))
 				if len(reports) == before {
 					reports += "."
 				}
@@ -166,7 +167,7 @@ func TestAContradictionIsNoExcuseForAWallClock(t *testing.T) {
 }
 
 func TestAnEmbeddedTableIsReadWithTheWallClock(t *testing.T) {
-	r := vm.Reading{Wall: noon, Fast: time.Hour, Slow: time.Minute}
+	r := clock.Reading{Wall: noon, ElapsedMax: time.Hour, ElapsedMin: time.Minute}
 	w := lock.MachineClock{}.At(r)
 	if !w.Known() || !w.Earliest.Equal(noon) || !w.Latest.Equal(noon) {
 		t.Errorf("got %+v, want exactly the wall clock", w)
@@ -183,7 +184,7 @@ func TestTheWindowContainsTheTruth(t *testing.T) {
 			ms := func(max int64) time.Duration { return time.Duration(rnd.Int64N(max)) * time.Millisecond }
 			m := locktest.NewMachine(ms(100_000) - 50*time.Second)
 			m.Run(rnd.Int64N(1000) - 500)
-			hands := vm.NewHands(m)
+			hands := clock.NewDual(m)
 			c := lock.NewTableClock(0, nil)
 			for range 100 {
 				switch rnd.IntN(6) {
@@ -200,14 +201,14 @@ func TestTheWindowContainsTheTruth(t *testing.T) {
 					time.Sleep(ms(300))
 					date := time.Now().Truncate(time.Second)
 					time.Sleep(ms(300))
-					c.Observe(native.Attempt{Sent: sent, Received: hands.Read(), Date: date})
+					c.Observe(outcome.Attempt{Sent: sent, Received: hands.Read(), Date: date})
 				}
 				truth := time.Now()
 				w := c.At(hands.Read())
-				if w.Era > 0 && (w.Earliest.After(truth) || w.Latest.Before(truth)) {
+				if w.Epoch > 0 && (w.Earliest.After(truth) || w.Latest.Before(truth)) {
 					t.Fatalf("seed %d: the truth %v is not within %v to %v", seed, truth, w.Earliest, w.Latest)
 				}
-				if w.Era > 1 {
+				if w.Epoch > 1 {
 					t.Fatalf("seed %d: a right answer dropped what was known", seed)
 				}
 			}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // New returns the module native.log.
@@ -29,14 +31,14 @@ const depthMax = 10
 
 func log(c *native.Call, level string) error {
 	message := c.String(1, "message")
-	var fields native.Map
+	var fields value.Map
 	if c.Arg(2) != lua.LNil {
 		v, err := native.FromLua(c.Run, c.Arg(2), "fields", depthMax)
 		if err != nil {
 			c.BadArg(2, "%s", err.Error())
 		}
 		var ok bool
-		if fields, ok = v.(native.Map); !ok {
+		if fields, ok = v.(value.Map); !ok {
 			c.BadArg(2, "fields: got %s, want a table with string keys", c.Arg(2).Type())
 		}
 	}
@@ -66,7 +68,7 @@ func text(c *native.Call, v lua.LValue) string {
 		return string(s)
 	}
 	globals := c.Run.Globals()
-	vm.Fill(globals) // print may be all that the script has touched
+	vm.Materialize(globals) // print may be all that the script has touched
 	c.L.Push(globals.RawGetString("tostring"))
 	c.L.Push(v)
 	c.L.Call(1, 1)
@@ -83,9 +85,9 @@ func text(c *native.Call, v lua.LValue) string {
 const recordBytes = 100
 
 // spend charges a record to the run's account before it is made.
-func spend(c *native.Call, bytes int, fields native.Map) {
+func spend(c *native.Call, bytes int, fields value.Map) {
 	if account := c.Env.LogBytes; !account.Spend(recordBytes + int64(bytes) + size(fields)) {
-		c.Run.Exceeded(vm.Limit(account.Name), account.Limit)
+		c.Run.Exceeded(vm.Cause(account.Name), account.Limit)
 	}
 }
 
@@ -94,13 +96,13 @@ func size(v any) int64 {
 	switch v := v.(type) {
 	case string:
 		return int64(len(v)) + 2
-	case native.List:
+	case value.List:
 		n := int64(2)
 		for _, e := range v {
 			n += size(e)
 		}
 		return n
-	case native.Map:
+	case value.Map:
 		n := int64(2)
 		for k, e := range v {
 			n += int64(len(k)) + 4 + size(e)

@@ -3,8 +3,9 @@ package sql_test
 import (
 	"testing"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/sql"
+
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // BenchmarkRows reads rows of four columns, b.N of them in one run.
@@ -19,7 +20,7 @@ func BenchmarkRows(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
-			r := h.run(b.Context(), "a", `local n, db = 0, native.sql.open("main") while n < (...).rows do `+loop+` end`, native.Map{"rows": float64(b.N)})
+			r := h.run(b.Context(), "a", `local n, db = 0, native.sql.open("main") while n < (...).rows do `+loop+` end`, value.Map{"rows": float64(b.N)})
 			if r.Error != nil {
 				b.Fatal(r.Error)
 			}

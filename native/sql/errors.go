@@ -10,7 +10,7 @@ import (
 	"os"
 	"syscall"
 
-	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // Codes of the errors that native.sql raises.
@@ -38,17 +38,17 @@ const (
 // ended is how a call fails whose end has passed before it has sent anything.
 // Nobody sees it: the run raises that end.
 func ended() error {
-	return &native.Error{Code: CodeFailed, Message: "the call has come to its end", Applied: native.AppliedNo}
+	return &outcome.Error{Code: CodeFailed, Message: "the call has come to its end", Applied: outcome.AppliedNo}
 }
 
 // Unknown says whether err leaves open what became of a write.
 func Unknown(err error) bool {
-	known, ok := errors.AsType[*native.Error](err)
-	return err != nil && (!ok || known.Applied == native.AppliedUnknown)
+	known, ok := errors.AsType[*outcome.Error](err)
+	return err != nil && (!ok || known.Applied == outcome.AppliedUnknown)
 }
 
 // codes are those of the kinds of trouble that a server tells of.
-var codes = map[Kind]native.Error{
+var codes = map[Kind]outcome.Error{
 	Refused:     {Code: CodeFailed},
 	Denied:      {Code: CodeUnavailable},
 	Conflict:    {Code: CodeConflict, Retryable: true},
@@ -62,7 +62,7 @@ var codes = map[Kind]native.Error{
 func (s *session) trouble(op string, err error, c *call, writes bool) error {
 	p := s.pool
 	f := p.driver.Explain(err)
-	e := native.Error{Op: op, Key: p.name, Cause: p.cause(err)}
+	e := outcome.Error{Op: op, Key: p.name, Cause: p.cause(err)}
 	switch {
 	case s.link.over.Load():
 		e.Code, e.Message = CodeTooLarge, p.tooLarge()
@@ -70,7 +70,7 @@ func (s *session) trouble(op string, err error, c *call, writes bool) error {
 	case c.held.Load() && !c.sent.Load():
 		return ended()
 	case f.Kind == NoAnswer && writes && c.sent.Load(), f.Kind == Unavailable && writes:
-		e.Code, e.Applied = CodeUnknown, native.AppliedUnknown
+		e.Code, e.Applied = CodeUnknown, outcome.AppliedUnknown
 		e.Message = fmt.Sprintf("the connection to %s broke off: whether the statement was carried out is not known", p.place())
 	case f.Kind == NoAnswer:
 		e.Code, e.Retryable = CodeUnavailable, true
@@ -89,9 +89,9 @@ func applied(writes, sent bool) string {
 	case !writes:
 		return ""
 	case sent:
-		return native.AppliedUnknown
+		return outcome.AppliedUnknown
 	}
-	return native.AppliedNo
+	return outcome.AppliedNo
 }
 
 // said is what the server has said.
@@ -105,7 +105,7 @@ func (p *pool) said(f Failure) string {
 
 // notConnected is the error of an attempt to open a session.
 func (p *pool) notConnected(err error) error {
-	e := native.Error{Code: CodeUnavailable, Retryable: true, Key: p.name, Cause: p.cause(err)}
+	e := outcome.Error{Code: CodeUnavailable, Retryable: true, Key: p.name, Cause: p.cause(err)}
 	f := p.driver.Explain(err)
 	switch {
 	case f.Kind == Denied || f.Kind == Refused:
@@ -169,7 +169,7 @@ func (p *pool) tooLarge() string {
 
 // unsent is the error of a call that had no connection to send anything over.
 func unsent(err error, op string, writes bool) error {
-	known, ok := errors.AsType[*native.Error](err)
+	known, ok := errors.AsType[*outcome.Error](err)
 	if !ok {
 		return err
 	}

@@ -9,8 +9,9 @@ import (
 
 	"github.com/tidelock-lua/tidelock/native/sql"
 	"github.com/tidelock-lua/tidelock/native/sql/sqlite"
-	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // A host names the connections of each tenant and the drivers that it has.
@@ -21,7 +22,7 @@ func Example() {
 	}
 	defer os.RemoveAll(folder)
 	db := sql.New(sql.Options{
-		Hands:   vm.NewHands(vm.SystemClock()),
+		Clock:   clock.NewDual(clock.System()),
 		Drivers: map[string]sql.Driver{"sqlite": sqlite.New()},
 		Connections: func(id tenant.ID) map[string]sql.Connection {
 			return map[string]sql.Connection{"orders": {Driver: "sqlite", File: filepath.Join(folder, string(id))}}
@@ -33,7 +34,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	ctx, run := context.Background(), sql.NewHolding()
+	ctx, run := context.Background(), sql.NewOpenRows()
 	for _, st := range []sql.Statement{
 		{Text: "CREATE TABLE orders (id integer, customer text)"},
 		{Text: "INSERT INTO orders VALUES (?, ?)", Params: []any{int64(7), "Ada"}},
@@ -60,7 +61,7 @@ func BenchmarkQuery(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			holding := sql.NewHolding()
+			holding := sql.NewOpenRows()
 			for b.Loop() {
 				rows, err := conn.Query(b.Context(), holding, sql.Statement{Text: "SELECT 1 AS a"})
 				if err != nil {

@@ -6,21 +6,21 @@ import "slices"
 // that leaves a connection for what is done inside of them.
 const loopsMax = 3
 
-// Holding is what one run has open. A loop that is left by a break looks like
+// OpenRows is what one run has open. A loop that is left by a break looks like
 // one that goes on, so it is closed when its connection is needed: by one loop
 // too many, by a call that finds all connections in use, and by a statement that
 // would wait for it. It is the one that was asked longest ago; a loop that goes
 // on is asked again and again.
-type Holding struct {
+type OpenRows struct {
 	loops        []*Rowset
 	transactions map[*pool]bool
 }
 
-// NewHolding returns that of a run that has nothing open.
-func NewHolding() *Holding { return &Holding{transactions: map[*pool]bool{}} }
+// NewOpenRows returns that of a run that has nothing open.
+func NewOpenRows() *OpenRows { return &OpenRows{transactions: map[*pool]bool{}} }
 
 // Close closes all loops.
-func (h *Holding) Close() {
+func (h *OpenRows) Close() {
 	for _, r := range h.loops {
 		r.Close()
 	}
@@ -28,13 +28,13 @@ func (h *Holding) Close() {
 }
 
 // add adds a loop.
-func (h *Holding) add(r *Rowset) {
+func (h *OpenRows) add(r *Rowset) {
 	h.loops = slices.DeleteFunc(h.loops, func(r *Rowset) bool { return r.err != nil })
 	h.loops = append(h.loops, r)
 }
 
 // makeRoom closes a loop if one more would be too many.
-func (h *Holding) makeRoom(p *pool) {
+func (h *OpenRows) makeRoom(p *pool) {
 	if _, n := h.oldest(p); n >= max(1, min(loopsMax, p.connection.MaxOpen-1)) {
 		h.giveUp(p)
 	}
@@ -45,7 +45,7 @@ var unhindered = append([]string{"insert", "update", "delete", "merge", "replace
 
 // makeWay closes all loops if a statement might wait for them: one that drops a
 // table waits for all that read it.
-func (h *Holding) makeWay(p *pool, st Statement) {
+func (h *OpenRows) makeWay(p *pool, st Statement) {
 	if slices.Contains(unhindered, Verb(st.Text)) {
 		return
 	}
@@ -55,14 +55,14 @@ func (h *Holding) makeWay(p *pool, st Statement) {
 }
 
 // giveUp closes the loop that was asked longest ago.
-func (h *Holding) giveUp(p *pool) {
+func (h *OpenRows) giveUp(p *pool) {
 	if r, _ := h.oldest(p); r != nil {
 		r.Close()
 	}
 }
 
 // oldest is the open loop that was asked longest ago, and how many are open.
-func (h *Holding) oldest(p *pool) (oldest *Rowset, n int) {
+func (h *OpenRows) oldest(p *pool) (oldest *Rowset, n int) {
 	for _, r := range h.loops {
 		if r.session.pool != p || r.err != nil {
 			continue

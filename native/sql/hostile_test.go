@@ -6,7 +6,8 @@ import (
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native/sql"
-	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 func TestNoStatementEndsATransactionBehindItsBack(t *testing.T) {
@@ -101,8 +102,8 @@ func TestNoRowIsHandedOutAfterTheEnd(t *testing.T) {
 	}
 	for driver, connection := range places {
 		t.Run(driver, func(t *testing.T) {
-			clock := &jumping{Clock: vm.SystemClock()}
-			h := newHost(t, map[string]sql.Connection{"main": connection(t)}, func(o *sql.Options) { o.Hands = vm.NewHands(clock) })
+			clk := &jumping{Clock: clock.System()}
+			h := newHost(t, map[string]sql.Connection{"main": connection(t)}, func(o *sql.Options) { o.Clock = clock.NewDual(clk) })
 			got := runStalling(t, h, fmt.Sprintf(`
 				local db, n, err = native.sql.open("main"), 0
 				local ended = select(2, pcall(native.lock.with, "l", { lease_ms = 20000 }, function()
@@ -111,7 +112,7 @@ func TestNoRowIsHandedOutAfterTheEnd(t *testing.T) {
 						if n == 40 then stall() end
 					end
 				end))
-				return { ended, n }`, many[driver]), func() { clock.jump(30 * time.Second) })
+				return { ended, n }`, many[driver]), func() { clk.jump(30 * time.Second) })
 			if got != `["deadline exceeded",40]` {
 				t.Errorf("got %s", got)
 			}

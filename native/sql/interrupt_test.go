@@ -12,6 +12,8 @@ import (
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/native/sql"
 	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // lateMax is when a call that has not returned at its end counts as stuck: what
@@ -87,7 +89,7 @@ func hold(t *testing.T, h *host) (release func()) {
 			t.Error(err)
 			return
 		}
-		holding := sql.NewHolding()
+		holding := sql.NewOpenRows()
 		tx, err := c.Begin(ctx, holding)
 		if err == nil {
 			_, err = tx.Exec(ctx, sql.Statement{Text: "UPDATE held SET x = 3"})
@@ -133,7 +135,7 @@ func waitForRunning(t *testing.T, h *host, driver string, any bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	holding := sql.NewHolding()
+	holding := sql.NewOpenRows()
 	began := time.Now()
 	for time.Since(began) < lateMax {
 		rows, err := c.Query(t.Context(), holding, sql.Statement{Text: statement})
@@ -194,7 +196,7 @@ func TestTheLockIsFreeAtOnceWhenTheServerHasStopped(t *testing.T) {
 		t.Run(driver, func(t *testing.T) {
 			// Patient, because a busy machine is slow to answer: then the outcome of a
 			// write is unknown, and the lock runs out.
-			h := newHost(t, map[string]sql.Connection{"main": connection(t)}, func(o *sql.Options) { o.Patience = lateMax })
+			h := newHost(t, map[string]sql.Connection{"main": connection(t)}, func(o *sql.Options) { o.CancelGrace = lateMax })
 			prepare(t, h)
 			for name, body := range endless[driver] {
 				t.Run(name, func(t *testing.T) {
@@ -236,7 +238,7 @@ func TestAServerThatHasGoneSilentHoldsNobodyUp(t *testing.T) {
 		t.Run(driver, func(t *testing.T) {
 			direct := newHost(t, map[string]sql.Connection{"main": connection(t)})
 			prepare(t, direct)
-			try := func(t *testing.T, body string, want lock.Freeing) {
+			try := func(t *testing.T, body string, want lock.ReleaseResult) {
 				t.Parallel() // each waits for a server that doesn't answer
 				c := connection(t)
 				p := through(t, &c)
@@ -340,14 +342,14 @@ func TestNothingIsSentOnceTheCallHasEnded(t *testing.T) {
 			}
 			// A run whose clock jumps past its end after the gate: the process was
 			// stopped there.
-			clock := &jumping{Clock: vm.SystemClock()}
-			run := vm.NewRun(vm.Config{Hands: vm.NewHands(clock), Limits: vm.Limits{Timeout: time.Minute}})
+			clk := &jumping{Clock: clock.System()}
+			run := vm.NewRun(vm.Config{Clock: clock.NewDual(clk), Limits: vm.Limits{Timeout: time.Minute}})
 			defer run.Close()
 			ctx := run.Context()
 			defer ctx.Stop()
 			ctx.Done() // somebody waits
-			clock.jump(time.Hour)
-			_, err = c.Exec(ctx, sql.NewHolding(), sql.Statement{Text: "UPDATE t SET x = 7"})
+			clk.jump(time.Hour)
+			_, err = c.Exec(ctx, sql.NewOpenRows(), sql.Statement{Text: "UPDATE t SET x = 7"})
 			if sql.Unknown(err) || err == nil {
 				t.Errorf("got %v, want to know that nothing was sent", err)
 			}

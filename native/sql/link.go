@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // controlMax is how long the host deals with a session whose call has ended:
@@ -155,7 +155,7 @@ func (w *wire) Write(p []byte) (int, error) {
 	if c == nil {
 		return w.Conn.Write(p)
 	}
-	if vm.Ended(c.ctx) {
+	if clock.Ended(c.ctx) {
 		c.held.Store(true)
 		return 0, errHeldBack
 	}

@@ -10,15 +10,17 @@ import (
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // stopped is the clock of a process that can be stopped for a while.
 type stopped struct {
-	vm.Clock
+	clock.Clock
 	by atomic.Int64
 }
 
-func (c *stopped) Now() vm.Instant {
+func (c *stopped) Now() clock.Instant {
 	now := c.Clock.Now()
 	now.Wall = now.Wall.Add(time.Duration(c.by.Load()))
 	return now
@@ -31,8 +33,8 @@ func TestBytesAreHeldBackWhenTheProcessWasStoppedRightBeforeThem(t *testing.T) {
 	go io.Copy(io.Discard, server)
 	l := newLink(nil, 1000)
 	w := &wire{client, l}
-	clock := &stopped{Clock: vm.SystemClock()}
-	run := vm.NewRun(vm.Config{Hands: vm.NewHands(clock), Limits: vm.Limits{Timeout: time.Minute}})
+	clk := &stopped{Clock: clock.System()}
+	run := vm.NewRun(vm.Config{Clock: clock.NewDual(clk), Limits: vm.Limits{Timeout: time.Minute}})
 	defer run.Close()
 	ctx := run.Context()
 	defer ctx.Stop()
@@ -41,12 +43,12 @@ func TestBytesAreHeldBackWhenTheProcessWasStoppedRightBeforeThem(t *testing.T) {
 		t.Errorf("before: %v", err)
 	}
 	c = l.begin(ctx)
-	clock.by.Store(int64(time.Hour))
+	clk.by.Store(int64(time.Hour))
 	if n, err := w.Write([]byte("DELETE")); n != 0 || !errors.Is(err, errHeldBack) || c.sent.Load() || !c.held.Load() {
 		t.Errorf("after: %d bytes, %v", n, err)
 	}
 	// What is undone after the end still goes out.
-	c = l.begin(vm.Detach(ctx))
+	c = l.begin(clock.Detach(ctx))
 	if _, err := w.Write([]byte("ROLLBACK")); err != nil || !c.sent.Load() {
 		t.Errorf("undoing: %v", err)
 	}

@@ -49,43 +49,43 @@ type module struct {
 
 // target is what statements are sent to: a connection or a transaction.
 type target interface {
-	query(ctx context.Context, h *Holding, st Statement) (*Rowset, error)
-	each(ctx context.Context, h *Holding, st Statement) (*Rowset, error)
-	exec(ctx context.Context, h *Holding, st Statement) (Result, error)
+	query(ctx context.Context, h *OpenRows, st Statement) (*Rowset, error)
+	each(ctx context.Context, h *OpenRows, st Statement) (*Rowset, error)
+	exec(ctx context.Context, h *OpenRows, st Statement) (Result, error)
 	// ReadOnly says whether nothing can be changed over it.
 	ReadOnly() bool
 }
 
-func (c *Conn) query(ctx context.Context, h *Holding, st Statement) (*Rowset, error) {
+func (c *Conn) query(ctx context.Context, h *OpenRows, st Statement) (*Rowset, error) {
 	return c.Query(ctx, h, st)
 }
 
-func (c *Conn) each(ctx context.Context, h *Holding, st Statement) (*Rowset, error) {
+func (c *Conn) each(ctx context.Context, h *OpenRows, st Statement) (*Rowset, error) {
 	return c.Each(ctx, h, st)
 }
 
-func (c *Conn) exec(ctx context.Context, h *Holding, st Statement) (Result, error) {
+func (c *Conn) exec(ctx context.Context, h *OpenRows, st Statement) (Result, error) {
 	return c.Exec(ctx, h, st)
 }
 
-func (t *Tx) query(ctx context.Context, _ *Holding, st Statement) (*Rowset, error) {
+func (t *Tx) query(ctx context.Context, _ *OpenRows, st Statement) (*Rowset, error) {
 	return t.Query(ctx, st)
 }
 
-func (t *Tx) each(ctx context.Context, _ *Holding, st Statement) (*Rowset, error) {
+func (t *Tx) each(ctx context.Context, _ *OpenRows, st Statement) (*Rowset, error) {
 	return t.Each(ctx, st)
 }
 
-func (t *Tx) exec(ctx context.Context, _ *Holding, st Statement) (Result, error) {
+func (t *Tx) exec(ctx context.Context, _ *OpenRows, st Statement) (Result, error) {
 	return t.Exec(ctx, st)
 }
 
 type holdingKey struct{}
 
 // holding is what the run of c has open.
-func holding(c *native.Call) *Holding {
-	return native.State(c.Run, holdingKey{}, func() *Holding {
-		h := NewHolding()
+func holding(c *native.Call) *OpenRows {
+	return native.State(c.Run, holdingKey{}, func() *OpenRows {
+		h := NewOpenRows()
 		c.Run.AtEnd(h.Close)
 		return h
 	})
@@ -181,7 +181,7 @@ func all(c *native.Call, t target, st Statement) (lua.LValue, error) {
 	}
 	defer rows.Close()
 	list := native.MarkList(c.L.NewTable())
-	grow := native.Grower(c.Run)
+	grow := native.MemoryCharger(c.Run)
 	for n := 1; ; n++ {
 		row, err := rows.Next(c.Context())
 		if errors.Is(err, io.EOF) {
@@ -232,7 +232,7 @@ func (m *module) each(c *native.Call) error {
 func (m *module) next(L *lua.LState) int {
 	if rows := rowsOf(L.Get(1)); rows != nil {
 		run := vm.Of(L)
-		run.Gate()
+		run.CheckInterrupt()
 		if row, ok := rows.Fetched(); ok {
 			run.Charge(int64(Size(row)))
 			L.Push(table(run, rows.columns, row))

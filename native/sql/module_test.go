@@ -4,10 +4,11 @@ import (
 	"testing"
 
 	"github.com/tidelock-lua/tidelock/native"
-	"github.com/tidelock-lua/tidelock/native/nativetest"
 	"github.com/tidelock-lua/tidelock/native/sql"
-	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/runtime/nativetest"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 func TestScripts(t *testing.T) {
@@ -20,9 +21,9 @@ func TestScripts(t *testing.T) {
 }
 
 // ordersFile is the database that the examples use.
-func ordersFile(t *testing.T, hands *vm.Hands) []native.Module {
+func ordersFile(t *testing.T, hands *clock.Dual) []native.Module {
 	c := toFile(t)
-	db := sql.New(sql.Options{Hands: hands, Drivers: drivers(), Connections: func(tenant.ID) map[string]sql.Connection {
+	db := sql.New(sql.Options{Clock: hands, Drivers: drivers(), Connections: func(tenant.ID) map[string]sql.Connection {
 		return map[string]sql.Connection{"orders": c}
 	}})
 	t.Cleanup(func() { db.Close() })
@@ -30,7 +31,7 @@ func ordersFile(t *testing.T, hands *vm.Hands) []native.Module {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := conn.Exec(t.Context(), sql.NewHolding(), sql.Statement{Text: "CREATE TABLE orders (id integer PRIMARY KEY, customer text, cents integer)"}); err != nil {
+	if _, err := conn.Exec(t.Context(), sql.NewOpenRows(), sql.Statement{Text: "CREATE TABLE orders (id integer PRIMARY KEY, customer text, cents integer)"}); err != nil {
 		t.Fatal(err)
 	}
 	return []native.Module{sql.Module(db)}

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 const (
@@ -48,7 +48,7 @@ func newPool(db *DB, name string, c Connection, d Driver) *pool {
 }
 
 // take returns a session. Give it back by put.
-func (p *pool) take(ctx context.Context, h *Holding) (*session, error) {
+func (p *pool) take(ctx context.Context, h *OpenRows) (*session, error) {
 	if err := p.slot(ctx, h); err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (p *pool) take(ctx context.Context, h *Holding) (*session, error) {
 
 // slot waits for a slot. A run that has waited for a while gives up a loop of
 // its own: it may have been left by a break.
-func (p *pool) slot(ctx context.Context, h *Holding) error {
+func (p *pool) slot(ctx context.Context, h *OpenRows) error {
 	select {
 	case p.slots <- struct{}{}:
 		return nil
@@ -82,7 +82,7 @@ func (p *pool) slot(ctx context.Context, h *Holding) error {
 		case <-patience.C:
 		}
 		if try == 2 {
-			return &native.Error{
+			return &outcome.Error{
 				Code: CodeBusy, Key: p.name, Retryable: true,
 				Message: fmt.Sprintf("all %d connections have been in use for %v", cap(p.slots), p.db.options.WaitMax),
 			}
@@ -99,7 +99,7 @@ func (p *pool) session(ctx context.Context) (*session, error) {
 		if s == nil {
 			return p.open(ctx)
 		}
-		now := p.db.options.Hands.Fast()
+		now := p.db.options.Clock.ElapsedMax()
 		if now-s.idle > p.db.options.IdleMax || now-s.born > p.db.options.LifeMax {
 			p.db.background(s.close)
 			continue
@@ -158,7 +158,7 @@ func (p *pool) open(ctx context.Context) (*session, error) {
 	if p.connection.Password != nil {
 		password, err := p.connection.Password()
 		if err != nil {
-			return nil, &native.Error{Code: CodeUnavailable, Key: p.name, Message: "its password can't be read", Cause: err}
+			return nil, &outcome.Error{Code: CodeUnavailable, Key: p.name, Message: "its password can't be read", Cause: err}
 		}
 		t.Secret = Secret(password)
 		p.secrets.learn(t.Secret)
@@ -178,7 +178,7 @@ func (p *pool) open(ctx context.Context) (*session, error) {
 		return nil, p.notConnected(err)
 	}
 	l.opened()
-	now := p.db.options.Hands.Fast()
+	now := p.db.options.Clock.ElapsedMax()
 	s := &session{pool: p, raw: raw, link: l, born: now, idle: now}
 	if !inTime {
 		p.db.background(s.close)
@@ -202,7 +202,7 @@ func (p *pool) put(s *session) {
 		p.mu.Lock()
 		p.resetting--
 		if s != nil && !p.closed {
-			s.idle = p.db.options.Hands.Fast()
+			s.idle = p.db.options.Clock.ElapsedMax()
 			p.idle = append(p.idle, s)
 			s = nil
 			p.sweepLater()
@@ -226,7 +226,7 @@ func (p *pool) sweepLater() {
 
 // sweepIdle closes the sessions that have been idle for too long.
 func (p *pool) sweepIdle() {
-	now := p.db.options.Hands.Fast()
+	now := p.db.options.Clock.ElapsedMax()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sweep = nil

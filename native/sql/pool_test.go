@@ -13,9 +13,10 @@ import (
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native/sql"
-	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 func TestATenantHasItsOwnConnectionsAndSeesNoOthers(t *testing.T) {
@@ -207,8 +208,8 @@ func TestAConnectionThatDiedWhileIdleIsReplaced(t *testing.T) {
 		t.Run(driver, func(t *testing.T) {
 			c := connection(t)
 			p := through(t, &c)
-			clock := &jumping{Clock: vm.SystemClock()}
-			h := newHost(t, map[string]sql.Connection{"main": c}, func(o *sql.Options) { o.Hands = vm.NewHands(clock) })
+			clk := &jumping{Clock: clock.System()}
+			h := newHost(t, map[string]sql.Connection{"main": c}, func(o *sql.Options) { o.Clock = clock.NewDual(clk) })
 			write := func() {
 				t.Helper()
 				h.expect(t, `1`, `return native.sql.open("main"):exec("UPDATE t SET x = x").affected`)
@@ -218,23 +219,23 @@ func TestAConnectionThatDiedWhileIdleIsReplaced(t *testing.T) {
 			write()
 			for _, gap := range []time.Duration{2 * time.Second, 2 * time.Hour} {
 				p.cut()
-				clock.jump(gap) // as after a thaw: the wall clock alone has moved on
+				clk.jump(gap) // as after a thaw: the wall clock alone has moved on
 				write()
 			}
 			before := p.count()
-			clock.jump(2 * time.Second)
+			clk.jump(2 * time.Second)
 			write()
 			if n := p.count(); n != before {
 				t.Errorf("%d connections were made for one that is alive", n-before)
 			}
-			clock.jump(2 * time.Minute)
+			clk.jump(2 * time.Minute)
 			write()
 			if n := p.count(); n == before {
 				t.Error("a connection was used that had been idle for two minutes")
 			}
 			before = p.count()
 			for range 40 {
-				clock.jump(50 * time.Second)
+				clk.jump(50 * time.Second)
 				write()
 			}
 			if n := p.count(); n == before {

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 const (
@@ -52,7 +52,7 @@ type Rowset struct {
 // says that a transaction is open on it that only reads.
 func newRowset(s *session, rows Rows, op string, writes, reading bool) *Rowset {
 	return &Rowset{
-		op: op, writes: writes, session: s, rows: rows, columns: rows.Columns(), size: 1, used: s.pool.db.options.Hands.Fast(),
+		op: op, writes: writes, session: s, rows: rows, columns: rows.Columns(), size: 1, used: s.pool.db.options.Clock.ElapsedMax(),
 		release: func(s *session) {
 			if !reading || s.busy || s.spoiled {
 				s.pool.put(s)
@@ -127,7 +127,7 @@ func (r *Rowset) fetch(ctx context.Context) {
 		return
 	}
 	s := r.session
-	r.used = s.pool.db.options.Hands.Fast()
+	r.used = s.pool.db.options.Clock.ElapsedMax()
 	if r.err = r.duplicate(); r.err == nil {
 		c, err := s.do(ctx, r.fill)
 		switch {
@@ -179,7 +179,7 @@ func (r *Rowset) duplicate() error {
 	seen := make(map[string]bool, len(r.columns))
 	for _, name := range r.columns {
 		if seen[name] {
-			return &native.Error{
+			return &outcome.Error{
 				Code: CodeFailed, Op: r.op, Key: r.session.pool.name, Applied: applied(r.writes, true),
 				Message: fmt.Sprintf("two columns are named %.64q: name them apart with AS", name),
 			}
@@ -199,7 +199,7 @@ func (r *Rowset) finish() {
 
 // ended is the error of rows that have been closed.
 func (r *Rowset) ended() error {
-	return &native.Error{
+	return &outcome.Error{
 		Code: CodeClosed, Op: r.op, Key: r.session.pool.name,
 		Message: "the rows have been closed: their connection was needed, or their transaction is over",
 	}

@@ -9,9 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/sql"
 	"github.com/tidelock-lua/tidelock/runtime"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // forms are how a text may contain the password.
@@ -126,8 +127,8 @@ func TestCausesHaveNoSecretInThem(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = conn.Exec(t.Context(), sql.NewHolding(), sql.Statement{Text: "DELETE FROM t"})
-			known, ok := err.(*native.Error)
+			_, err = conn.Exec(t.Context(), sql.NewOpenRows(), sql.Statement{Text: "DELETE FROM t"})
+			known, ok := err.(*outcome.Error)
 			if !ok || known.Cause == nil {
 				t.Fatalf("got %v", err)
 			}
@@ -141,7 +142,7 @@ func TestCausesHaveNoSecretInThem(t *testing.T) {
 					}
 				}
 			}
-			if sql.Unknown(err) || known.Applied != "" && known.Applied != native.AppliedNo {
+			if sql.Unknown(err) || known.Applied != "" && known.Applied != outcome.AppliedNo {
 				t.Errorf("got applied %q of what was never sent", known.Applied)
 			}
 		})

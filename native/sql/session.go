@@ -5,11 +5,11 @@ import (
 	"errors"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // rollbackGrace is how long a rollback may take after the end. It comes after
-// [Options.Patience], and both have to lie within 50 ms.
+// [Options.CancelGrace], and both have to lie within 50 ms.
 const rollbackGrace = 15 * time.Millisecond
 
 // session is an open connection. One goroutine at a time uses it.
@@ -27,7 +27,7 @@ type session struct {
 // do makes one call of the driver and returns soon after ctx is done. After an
 // error that isn't the server's answer the session is spoiled.
 func (s *session) do(ctx context.Context, f func() error) (*call, error) {
-	return s.doWith(ctx, s.pool.db.options.Patience, f)
+	return s.doWith(ctx, s.pool.db.options.CancelGrace, f)
 }
 
 // doWith is do with another patience after the end.
@@ -36,7 +36,7 @@ func (s *session) doWith(ctx context.Context, patience time.Duration, f func() e
 	if s.link.wasCut() {
 		return c, errCut
 	}
-	if ctx.Err() != nil || vm.Ended(ctx) {
+	if ctx.Err() != nil || clock.Ended(ctx) {
 		c.held.Store(true)
 		return c, errHeldBack
 	}
@@ -127,7 +127,7 @@ func (s *session) rollback(ctx context.Context) {
 		s.spoiled = true
 		return
 	}
-	detached, cancel := context.WithTimeout(vm.Detach(ctx), controlMax)
+	detached, cancel := context.WithTimeout(clock.Detach(ctx), controlMax)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() {
 		time.AfterFunc(rollbackGrace, cancel)

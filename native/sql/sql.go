@@ -12,8 +12,10 @@ import (
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native"
-	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // Values of [Connection.TLS].
@@ -57,8 +59,8 @@ func (c Connection) overSocket() bool { return strings.HasPrefix(c.Host, "/") }
 // Options say what native.sql has to know. Zero fields stand for their
 // defaults.
 type Options struct {
-	// Hands are those of the runs. Required.
-	Hands *vm.Hands
+	// Clock are those of the runs. Required.
+	Clock *clock.Dual
 	// Connections returns the connections of a tenant by name. Each is looked
 	// up until a script has used it, and is kept then. Required.
 	Connections func(tenant.ID) map[string]Connection
@@ -77,11 +79,11 @@ type Options struct {
 	IdleMax time.Duration
 	// LifeMax is how long a connection is used. Default 30 min.
 	LifeMax time.Duration
-	// Patience is how long a call that has come to its end waits for what the
+	// CancelGrace is how long a call that has come to its end waits for what the
 	// server says to being asked to stop, before the connection is cut. The
 	// longer, the more often the outcome of a write is known. Default 30 ms, with
 	// which calls return within 50 ms of their end.
-	Patience time.Duration
+	CancelGrace time.Duration
 	// ResultBytesMax is the most that one call of query returns, and the
 	// largest row of a loop, in bytes. Default 16 MiB.
 	ResultBytesMax int64
@@ -110,7 +112,7 @@ func New(o Options) *DB {
 	setDefault(&o.ConnectMax, 10*time.Second)
 	setDefault(&o.IdleMax, time.Minute)
 	setDefault(&o.LifeMax, 30*time.Minute)
-	setDefault(&o.Patience, 30*time.Millisecond)
+	setDefault(&o.CancelGrace, 30*time.Millisecond)
 	setDefault(&o.ResultBytesMax, 16<<20)
 	return &DB{options: o, closing: make(chan struct{}), pools: map[poolKey]*pool{}}
 }
@@ -182,7 +184,7 @@ func (db *DB) Open(id tenant.ID, name string) (*Conn, error) {
 	}
 	d := db.options.Drivers[c.Driver]
 	if d == nil {
-		return nil, &native.Error{Code: CodeUnavailable, Op: opOpen, Key: name, Message: fmt.Sprintf("this program has no driver %q", c.Driver)}
+		return nil, &outcome.Error{Code: CodeUnavailable, Op: opOpen, Key: name, Message: fmt.Sprintf("this program has no driver %q", c.Driver)}
 	}
 	setDefault(&c.MaxOpen, defaultMaxOpen)
 	p := newPool(db, name, c, d)
@@ -197,7 +199,7 @@ func missing(name string, known []string) error {
 	} else if len(known) > 0 {
 		text += ", known are " + strings.Join(known, ", ")
 	}
-	return &native.Error{Code: CodeUnavailable, Op: opOpen, Key: name, Message: text}
+	return &outcome.Error{Code: CodeUnavailable, Op: opOpen, Key: name, Message: text}
 }
 
 // ReadOnly says whether nothing can be changed over it.
@@ -205,17 +207,17 @@ func (c *Conn) ReadOnly() bool { return c.pool.connection.ReadOnly }
 
 // Query sends a statement and returns its rows. Until they have been read to
 // their end it isn't known what the statement has changed.
-func (c *Conn) Query(ctx context.Context, h *Holding, st Statement) (*Rowset, error) {
+func (c *Conn) Query(ctx context.Context, h *OpenRows, st Statement) (*Rowset, error) {
 	return c.start(ctx, h, opQuery, st)
 }
 
 // Each sends a statement that only reads and returns its rows, which may be
-// read later. A run has few of them open at a time: see [Holding].
-func (c *Conn) Each(ctx context.Context, h *Holding, st Statement) (*Rowset, error) {
+// read later. A run has few of them open at a time: see [OpenRows].
+func (c *Conn) Each(ctx context.Context, h *OpenRows, st Statement) (*Rowset, error) {
 	return c.loop(ctx, h, opEach, st)
 }
 
-func (c *Conn) loop(ctx context.Context, h *Holding, op string, st Statement) (*Rowset, error) {
+func (c *Conn) loop(ctx context.Context, h *OpenRows, op string, st Statement) (*Rowset, error) {
 	h.makeRoom(c.pool)
 	r, err := c.start(ctx, h, op, st)
 	if err != nil {
@@ -226,7 +228,7 @@ func (c *Conn) loop(ctx context.Context, h *Holding, op string, st Statement) (*
 }
 
 // start sends a statement over a session that the rows then have.
-func (c *Conn) start(ctx context.Context, h *Holding, op string, st Statement) (*Rowset, error) {
+func (c *Conn) start(ctx context.Context, h *OpenRows, op string, st Statement) (*Rowset, error) {
 	p := c.pool
 	if err := st.check(op, false, p.connection.ReadOnly); err != nil {
 		return nil, p.named(err)
@@ -262,7 +264,7 @@ func (c *Conn) start(ctx context.Context, h *Holding, op string, st Statement) (
 }
 
 // Exec sends a statement and returns what became of it.
-func (c *Conn) Exec(ctx context.Context, h *Holding, st Statement) (Result, error) {
+func (c *Conn) Exec(ctx context.Context, h *OpenRows, st Statement) (Result, error) {
 	p := c.pool
 	if err := st.check(opExec, false, p.connection.ReadOnly); err != nil {
 		return Result{}, p.named(err)
@@ -278,7 +280,7 @@ func (c *Conn) Exec(ctx context.Context, h *Holding, st Statement) (Result, erro
 
 // named adds the connection's name to an error.
 func (p *pool) named(err error) error {
-	if e, ok := err.(*native.Error); ok {
+	if e, ok := err.(*outcome.Error); ok {
 		e.Key = p.name
 	}
 	return err

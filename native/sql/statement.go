@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // Statement is one statement with the values of its placeholders.
@@ -27,7 +27,7 @@ func (s Statement) check(op string, inside, readOnly bool) error {
 	words := Words(s.Text, 2)
 	verb := words[0]
 	refuse := func(why string) error {
-		return &native.Error{Code: CodeFailed, Op: op, Message: why, Applied: native.AppliedNo}
+		return &outcome.Error{Code: CodeFailed, Op: op, Message: why, Applied: outcome.AppliedNo}
 	}
 	switch verb {
 	case "":

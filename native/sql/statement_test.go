@@ -35,7 +35,7 @@ func TestMomentsAreInTheFormOfRFC3339(t *testing.T) {
 		{"10000-01-01 00:00:00", true, "10000-01-01 00:00:00"},
 		{"", true, ""},
 	} {
-		if got := Moment([]byte(test.text), test.utc); got != Text(test.want) {
+		if got := Timestamp([]byte(test.text), test.utc); got != Text(test.want) {
 			t.Errorf("%q: got %q, want %q", test.text, got, test.want)
 		}
 	}

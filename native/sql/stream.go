@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/json"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // stream is like Each, but its rows are not closed for others: who holds a
 // stream can close it.
-func (c *Conn) stream(ctx context.Context, h *Holding, st Statement) (*Rowset, error) {
+func (c *Conn) stream(ctx context.Context, h *OpenRows, st Statement) (*Rowset, error) {
 	return c.start(ctx, h, opStream, st)
 }
 
@@ -37,7 +39,7 @@ func (l *lines) Read(ctx context.Context, p []byte) (int, error) {
 }
 
 func (l *lines) encode(row []Value) ([]byte, error) {
-	object := make(native.Map, len(row))
+	object := make(value.Map, len(row))
 	for i, v := range row {
 		object[l.rows.columns[i]] = v.Any()
 	}
@@ -48,7 +50,7 @@ func (l *lines) encode(row []Value) ([]byte, error) {
 		if _, ok := errors.AsType[*json.TooLongError](err); ok {
 			code = CodeTooLarge
 		}
-		return nil, &native.Error{Code: code, Op: opStream, Key: l.rows.session.pool.name, Message: err.Error()}
+		return nil, &outcome.Error{Code: code, Op: opStream, Key: l.rows.session.pool.name, Message: err.Error()}
 	}
 	return append(text, '\n'), nil
 }

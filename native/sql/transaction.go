@@ -4,22 +4,22 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // Tx is an open transaction. It has a session of its own until it is over.
 type Tx struct {
-	holding *Holding
+	holding *OpenRows
 	session *session
 	loop    *Rowset // the rows that are being read; nil for none
 	over    bool
 }
 
 // Begin starts a transaction. A run has at most one on each connection name.
-func (c *Conn) Begin(ctx context.Context, h *Holding) (*Tx, error) {
+func (c *Conn) Begin(ctx context.Context, h *OpenRows) (*Tx, error) {
 	p := c.pool
 	if h.transactions[p] {
-		return nil, &native.Error{
+		return nil, &outcome.Error{
 			Code: CodeFailed, Op: opTransaction, Key: p.name,
 			Message: "a transaction is open: it can't have another one inside",
 		}
@@ -78,7 +78,7 @@ func (t *Tx) Exec(ctx context.Context, st Statement) (Result, error) {
 func (t *Tx) ready(ctx context.Context, op string, st Statement) error {
 	p := t.session.pool
 	if t.over {
-		return &native.Error{Code: CodeClosed, Op: op, Key: p.name, Message: "the transaction is over"}
+		return &outcome.Error{Code: CodeClosed, Op: op, Key: p.name, Message: "the transaction is over"}
 	}
 	if err := st.check(op, true, p.connection.ReadOnly); err != nil {
 		return p.named(err)
@@ -96,8 +96,8 @@ func (t *Tx) ready(ctx context.Context, op string, st Statement) error {
 // broken is the error of a transaction that can only be rolled back.
 func (t *Tx) broken(op string) error {
 	p := t.session.pool
-	return &native.Error{
-		Code: CodeUnavailable, Op: op, Key: p.name, Retryable: true, Applied: native.AppliedNo,
+	return &outcome.Error{
+		Code: CodeUnavailable, Op: op, Key: p.name, Retryable: true, Applied: outcome.AppliedNo,
 		Message: fmt.Sprintf("the connection to %s broke off, or a statement was cut off: the transaction is rolled back", p.place()),
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // exactMax is the largest whole number up to which a Lua number is exact.
@@ -53,7 +53,7 @@ func (v Value) Any() any {
 	case isText:
 		return v.text
 	}
-	return native.Null{}
+	return value.Null{}
 }
 
 // String returns v as text.
@@ -89,11 +89,11 @@ func Digits(text []byte) Value {
 	return Text(string(text))
 }
 
-// Moment is a date and time as servers write it ("2024-05-01 12:00:00.5+00")
+// Timestamp is a date and time as servers write it ("2024-05-01 12:00:00.5+00")
 // in the form of RFC 3339. One without an offset gets none, or Z if the text is
 // known to be in UTC. What isn't of that form (infinity, years before Christ)
 // stays as it is.
-func Moment(text []byte, utc bool) Value {
+func Timestamp(text []byte, utc bool) Value {
 	const date = len("2006-01-02")
 	if len(text) <= date || text[date] != ' ' || bytes.HasSuffix(text, []byte("BC")) {
 		return Text(string(text))

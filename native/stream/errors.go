@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // Codes of the errors that native.stream raises.
@@ -20,21 +20,21 @@ const (
 )
 
 // fail is an error of a verb.
-func fail(code, op, format string, args ...any) *native.Error {
-	return &native.Error{Code: code, Op: op, Message: fmt.Sprintf(format, args...)}
+func fail(code, op, format string, args ...any) *outcome.Error {
+	return &outcome.Error{Code: code, Op: op, Message: fmt.Sprintf(format, args...)}
 }
 
 // failed is the error of a source or sink as scripts may see it: their own
 // words, or none at all, since Go's name paths and addresses.
-func failed(op string, err error, words string) *native.Error {
-	if known, ok := errors.AsType[*native.Error](err); ok {
+func failed(op string, err error, words string) *outcome.Error {
+	if known, ok := errors.AsType[*outcome.Error](err); ok {
 		named := *known
 		if named.Op == "" {
 			named.Op = op
 		}
 		return &named
 	}
-	return &native.Error{Code: CodeFailed, Op: op, Message: words, Cause: err}
+	return &outcome.Error{Code: CodeFailed, Op: op, Message: words, Cause: err}
 }
 
 // isEnd says whether err is the end of a stream.

@@ -11,10 +11,12 @@ import (
 	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/json"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // Streams are those that the host has for a tenant, by name. Each script that
-// asks calls the function anew; it must not block, and says by a *native.Error
+// asks calls the function anew; it must not block, and says by a *outcome.Error
 // what scripts are to be told.
 type Streams struct {
 	Inputs  map[string]func() (Source, error)
@@ -133,7 +135,7 @@ func named[T any](c *native.Call, op, name string, known map[string]func() (T, e
 	return nil, about(name, fail(CodeUnknown, op, "there is none of this name, only %s", strings.Join(names, ", ")))
 }
 
-func about(name string, e *native.Error) error {
+func about(name string, e *outcome.Error) error {
 	e.Key = name
 	return e
 }
@@ -160,7 +162,7 @@ const bytesPerStep = 64
 // CallerOf returns c as one that reads, for modules with sources of their own.
 func CallerOf(c *native.Call) Caller {
 	return Caller{
-		Context: c.Context(), Look: func() { c.Run.Gate() }, Grow: native.Grower(c.Run),
+		Context: c.Context(), Look: func() { c.Run.CheckInterrupt() }, Grow: native.MemoryCharger(c.Run),
 		Step: func(bytes int) { c.Run.Step(bytes / bytesPerStep) },
 	}
 }

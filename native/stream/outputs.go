@@ -3,7 +3,7 @@ package stream
 import (
 	"sync/atomic"
 
-	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // Output writes to a sink. Only Close may be called while Write runs.
@@ -34,12 +34,12 @@ func (o *Output) Write(c Caller, text string, settled func()) error {
 	for begun := false; ; begun = true {
 		n := copy(piece, text)
 		text = text[n:]
-		outcome, err := o.sink.Write(c.Context, piece[:n])
+		result, err := o.sink.Write(c.Context, piece[:n])
 		if err != nil && begun {
-			outcome = native.Unknown
+			result = outcome.Unknown
 		}
 		if err != nil {
-			return o.failed(c, outcome, err, settled)
+			return o.failed(c, result, err, settled)
 		}
 		if text == "" {
 			break
@@ -52,17 +52,17 @@ func (o *Output) Write(c Caller, text string, settled func()) error {
 }
 
 // failed is the error of a write.
-func (o *Output) failed(c Caller, outcome native.Outcome, err error, settled func()) error {
-	if outcome != native.Unknown {
+func (o *Output) failed(c Caller, result outcome.Outcome, err error, settled func()) error {
+	if result != outcome.Unknown {
 		settled()
 	}
 	if c.Context.Err() != nil {
 		return err // the end that cut it off is raised by the gate
 	}
 	e := *failed("write", err, "the output can't be written")
-	e.Applied = native.AppliedNo
-	if outcome == native.Unknown {
-		e.Applied = native.AppliedUnknown
+	e.Applied = outcome.AppliedNo
+	if result == outcome.Unknown {
+		e.Applied = outcome.AppliedUnknown
 	}
 	return &e
 }

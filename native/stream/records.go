@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // JSONLines reads a stream as lines that are JSON texts.
@@ -187,7 +187,7 @@ func (r *CSV) record() ([]string, error) {
 	if isWrong && s.last != io.EOF && s.last != nil {
 		return nil, s.last // it ended within a record for a reason
 	} else if isWrong {
-		return nil, &native.Error{Code: CodeCSV, Message: r.what(wrong), Cause: err}
+		return nil, &outcome.Error{Code: CodeCSV, Message: r.what(wrong), Cause: err}
 	}
 	return fields, err
 }

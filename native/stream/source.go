@@ -5,8 +5,8 @@ import (
 	"io"
 	"sync"
 
-	"github.com/tidelock-lua/tidelock/native"
-	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // Source is where the bytes of a stream come from. One goroutine reads at a
@@ -14,7 +14,7 @@ import (
 type Source interface {
 	// Read is like [io.Reader]'s, but returns soon (within 50 ms) after ctx is
 	// done, with any error. A Source that has returned for that reason is not
-	// read again. Trouble that scripts are to be told of is a *native.Error;
+	// read again. Trouble that scripts are to be told of is a *outcome.Error;
 	// of any other error they only learn that the stream broke off.
 	Read(ctx context.Context, p []byte) (int, error)
 	// Close frees what the source holds. It may be called at any time, more than
@@ -29,7 +29,7 @@ type Sink interface {
 	// one call after the other.
 	// The outcome is Applied if all of p was written, NotApplied if nothing was
 	// or will be, and Unknown if a part was, or may still be.
-	Write(ctx context.Context, p []byte) (native.Outcome, error)
+	Write(ctx context.Context, p []byte) (outcome.Outcome, error)
 	// Close ends the output. It may be called at any time, more than once and
 	// while a Write is under way. Its error says that something written before
 	// may be lost.
@@ -133,13 +133,13 @@ type written struct {
 	err error
 }
 
-func (s *writer) Write(ctx context.Context, p []byte) (native.Outcome, error) {
+func (s *writer) Write(ctx context.Context, p []byte) (outcome.Outcome, error) {
 	if s.broken != nil {
-		return native.NotApplied, s.broken
+		return outcome.NotApplied, s.broken
 	}
 	done := make(chan written, 1)
 	go func() {
-		if vm.Ended(ctx) {
+		if clock.Ended(ctx) {
 			done <- written{0, context.DeadlineExceeded}
 			return
 		}
@@ -155,13 +155,13 @@ func (s *writer) Write(ctx context.Context, p []byte) (native.Outcome, error) {
 		w = written{-1, context.Cause(ctx)}
 	}
 	if w.err == nil {
-		return native.Applied, nil
+		return outcome.Applied, nil
 	}
 	s.broken = w.err
 	if w.n == 0 {
-		return native.NotApplied, w.err
+		return outcome.NotApplied, w.err
 	}
-	return native.Unknown, w.err
+	return outcome.Unknown, w.err
 }
 
 func (s *writer) Close() (err error) {

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 const (
@@ -45,7 +45,7 @@ type Caller struct {
 }
 
 // Stream reads a source. Only Close may be called while another method runs.
-// Its errors are *native.Error, except for those of a call that has come to its
+// Its errors are *outcome.Error, except for those of a call that has come to its
 // end.
 type Stream struct {
 	source  Source
@@ -53,12 +53,12 @@ type Stream struct {
 	freed   func() // called once the source has been closed; may be nil
 	closed  atomic.Bool
 
-	buffer *bufio.Reader // made by the first read
-	caller Caller        // of the call that reads now
-	last   error         // the source's last word: it isn't asked again
-	broken *native.Error // what each later call returns
-	lines  int           // read so far, or records
-	allow  int           // bytes that the source may still be asked for
+	buffer *bufio.Reader  // made by the first read
+	caller Caller         // of the call that reads now
+	last   error          // the source's last word: it isn't asked again
+	broken *outcome.Error // what each later call returns
+	lines  int            // read so far, or records
+	allow  int            // bytes that the source may still be asked for
 }
 
 // New returns a stream over src. It closes src when it has been read to its
@@ -127,7 +127,7 @@ func (s *Stream) during(c Caller, op string, read func() error) (err error) {
 		s.buffer = bufio.NewReaderSize((*asked)(s), bufferBytes)
 	}
 	err = read()
-	known, told := errors.AsType[*native.Error](err)
+	known, told := errors.AsType[*outcome.Error](err)
 	broke := s.last != nil && s.last != io.EOF && errors.Is(err, s.last)
 	switch {
 	case err == nil:

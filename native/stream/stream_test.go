@@ -13,14 +13,17 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tidelock-lua/tidelock/native/outcome"
+
 	"go.uber.org/goleak"
 
-	"github.com/tidelock-lua/tidelock/native"
-	"github.com/tidelock-lua/tidelock/native/nativetest"
 	"github.com/tidelock-lua/tidelock/native/stream"
 	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/runtime/nativetest"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 func TestScripts(t *testing.T)       { nativetest.Scripts(t, modules) }
@@ -183,11 +186,11 @@ func TestARecordCountsAsMemoryWhileItIsRead(t *testing.T) {
 
 // late is a clock that jumps when a source is read for the n-th time.
 type late struct {
-	vm.Clock
+	clock.Clock
 	offset atomic.Int64
 }
 
-func (c *late) Now() vm.Instant {
+func (c *late) Now() clock.Instant {
 	now := c.Clock.Now()
 	now.Mono += time.Duration(c.offset.Load())
 	return now
@@ -196,13 +199,13 @@ func (c *late) Now() vm.Instant {
 // Bytes that are always there let nobody wait, so only a look at the clock ends
 // the call.
 func TestALongRecordIsInterruptedWhileItIsRead(t *testing.T) {
-	clock := &late{Clock: vm.SystemClock()}
-	run := vm.NewRun(vm.Config{Hands: vm.NewHands(clock), Limits: vm.Limits{Timeout: time.Minute}})
+	clk := &late{Clock: clock.System()}
+	run := vm.NewRun(vm.Config{Clock: clock.NewDual(clk), Limits: vm.Limits{Timeout: time.Minute}})
 	defer run.Close()
 	reads, data := 0, new(endless)
 	s := stream.New(sourceFunc(func(_ context.Context, p []byte) (int, error) {
 		if reads++; reads == 3 {
-			clock.offset.Add(int64(time.Hour))
+			clk.offset.Add(int64(time.Hour))
 		}
 		return data.Read(p)
 	}))
@@ -212,7 +215,7 @@ func TestALongRecordIsInterruptedWhileItIsRead(t *testing.T) {
 			t.Errorf("read %d times, want 3 and then the interrupt", reads)
 		}
 	}()
-	caller := stream.Caller{Context: t.Context(), Look: func() { run.Gate() }, Grow: func(int) {}, Step: func(int) {}}
+	caller := stream.Caller{Context: t.Context(), Look: func() { run.CheckInterrupt() }, Grow: func(int) {}, Step: func(int) {}}
 	_, _, _ = s.CSV(stream.CSVOptions{Max: stream.LineMax}).Next(caller)
 }
 
@@ -289,8 +292,8 @@ func TestClosingEndsAReadThatIsUnderWay(t *testing.T) {
 }
 
 func TestBytesAreHeldBackOnceTheCallHasEnded(t *testing.T) {
-	clock := &late{Clock: vm.SystemClock()}
-	run := vm.NewRun(vm.Config{Hands: vm.NewHands(clock), Limits: vm.Limits{Timeout: time.Minute}})
+	clk := &late{Clock: clock.System()}
+	run := vm.NewRun(vm.Config{Clock: clock.NewDual(clk), Limits: vm.Limits{Timeout: time.Minute}})
 	defer run.Close()
 	ctx := run.Context()
 	defer ctx.Stop()
@@ -299,10 +302,10 @@ func TestBytesAreHeldBackOnceTheCallHasEnded(t *testing.T) {
 		io.Writer
 		io.Closer
 	}{&got, io.NopCloser(nil)})
-	if outcome, err := sink.Write(ctx, []byte("a")); outcome != native.Applied || err != nil {
-		t.Fatal(outcome, err)
+	if result, err := sink.Write(ctx, []byte("a")); result != outcome.Applied || err != nil {
+		t.Fatal(result, err)
 	}
-	clock.offset.Add(int64(time.Hour)) // the process was stopped
+	clk.offset.Add(int64(time.Hour)) // the process was stopped
 	if _, err := sink.Write(ctx, []byte("b")); err == nil || got.String() != "a" {
 		t.Errorf("got error %v and %q written, want it held back", err, got.String())
 	}
@@ -315,10 +318,10 @@ func TestAPartOfAWriteIsAnUnknownOutcome(t *testing.T) {
 		_, _ = io.ReadFull(r, make([]byte, 1))
 		r.Close()
 	}()
-	if outcome, err := sink.Write(t.Context(), []byte("ab")); outcome != native.Unknown || err == nil {
-		t.Errorf("got %v, %v", outcome, err)
+	if result, err := sink.Write(t.Context(), []byte("ab")); result != outcome.Unknown || err == nil {
+		t.Errorf("got %v, %v", result, err)
 	}
-	if outcome, _ := sink.Write(t.Context(), []byte("c")); outcome != native.NotApplied {
-		t.Errorf("a write after a gap: got %v", outcome)
+	if result, _ := sink.Write(t.Context(), []byte("c")); result != outcome.NotApplied {
+		t.Errorf("a write after a gap: got %v", result)
 	}
 }

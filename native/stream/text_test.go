@@ -8,9 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tidelock-lua/tidelock/native"
-	"github.com/tidelock-lua/tidelock/native/nativetest"
 	"github.com/tidelock-lua/tidelock/native/stream"
+	"github.com/tidelock-lua/tidelock/runtime/nativetest"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // sliceMax is how many bytes may be copied between two looks at the clock.
@@ -88,14 +89,14 @@ type taking struct {
 	closed bool
 }
 
-func (s *taking) Write(_ context.Context, p []byte) (native.Outcome, error) {
+func (s *taking) Write(_ context.Context, p []byte) (outcome.Outcome, error) {
 	if s.pieces == 0 {
-		return native.NotApplied, errors.New("no more")
+		return outcome.NotApplied, errors.New("no more")
 	}
 	s.pieces--
 	s.got.Write(p)
 	s.took(len(p))
-	return native.Applied, nil
+	return outcome.Applied, nil
 }
 
 func (s *taking) Close() error {
@@ -118,11 +119,11 @@ func TestALongTextIsWrittenInPieces(t *testing.T) {
 
 // The first piece is there, the second isn't: a part is neither all nor nothing.
 func TestATextThatWasWrittenInPartIsAnUnknownOutcome(t *testing.T) {
-	for pieces, want := range []string{native.AppliedNo, native.AppliedUnknown} {
+	for pieces, want := range []string{outcome.AppliedNo, outcome.AppliedUnknown} {
 		sink := &taking{pieces: pieces, took: func(int) {}}
 		settled := false
 		err := stream.NewOutput(sink).Write(plain(t), strings.Repeat("x", 1<<20), func() { settled = true })
-		known, ok := err.(*native.Error)
+		known, ok := err.(*outcome.Error)
 		if !ok || known.Applied != want || settled != (pieces == 0) || !sink.closed {
 			t.Errorf("after %d pieces: got %v, settled %v, closed %v", pieces, err, settled, sink.closed)
 		}
@@ -145,7 +146,7 @@ func TestAnEndBetweenTwoPiecesClosesTheOutputAndLeavesTheWriteOpen(t *testing.T)
 // A source that says in its own words that it broke off is closed like any other.
 func TestAStreamThatBrokeOffHoldsNothing(t *testing.T) {
 	closed := 0
-	src := &breaking{err: &native.Error{Code: "told_so", Message: "no more of this", Retryable: true}, closed: &closed}
+	src := &breaking{err: &outcome.Error{Code: "told_so", Message: "no more of this", Retryable: true}, closed: &closed}
 	s := stream.New(src)
 	for _, op := range []string{"read", "lines"} {
 		var err error
@@ -154,7 +155,7 @@ func TestAStreamThatBrokeOffHoldsNothing(t *testing.T) {
 		} else {
 			_, err = s.Line(plain(t), 10)
 		}
-		known, ok := err.(*native.Error)
+		known, ok := err.(*outcome.Error)
 		if !ok || known.Code != "told_so" || known.Op != op || !known.Retryable || closed != 1 {
 			t.Errorf("%s: got %v, closed %d times", op, err, closed)
 		}
@@ -167,7 +168,7 @@ func TestAStreamThatBrokeOffHoldsNothing(t *testing.T) {
 // A bad line in front of the break is read on behind.
 func TestABadLineBeforeABreakIsNotTheBreak(t *testing.T) {
 	closed := 0
-	s := stream.New(&breaking{text: "{\n1\n", err: &native.Error{Code: "told_so"}, closed: &closed})
+	s := stream.New(&breaking{text: "{\n1\n", err: &outcome.Error{Code: "told_so"}, closed: &closed})
 	records := s.JSONLines(10)
 	var codes []string
 	for range 3 {
@@ -178,7 +179,7 @@ func TestABadLineBeforeABreakIsNotTheBreak(t *testing.T) {
 			return string(line), nil
 		})
 		code := "-"
-		if known, ok := err.(*native.Error); ok {
+		if known, ok := err.(*outcome.Error); ok {
 			code = known.Code
 		}
 		codes = append(codes, code)
@@ -191,7 +192,7 @@ func TestABadLineBeforeABreakIsNotTheBreak(t *testing.T) {
 // breaking gives its text and its error at once.
 type breaking struct {
 	text   string
-	err    *native.Error
+	err    *outcome.Error
 	closed *int
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // endsCheck is how often a wait looks at both clocks: a suspension that stops
@@ -47,8 +49,8 @@ func (c *CallContext) Renew() {
 	c.at = c.run.ends[len(c.run.ends)-1].nearest
 }
 
-// Used says whether somebody has waited for it.
-func (c *CallContext) Used() bool {
+// Waited says whether somebody has waited for it.
+func (c *CallContext) Waited() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.ctx != nil
@@ -75,27 +77,16 @@ func (c *CallContext) Err() error {
 // Value finds the cancellation below, so that contexts derived from this one
 // need no goroutine.
 func (c *CallContext) Value(key any) any {
-	if key == (callKey{}) {
+	if key == (clock.EnderKey{}) {
 		return c
 	}
 	return c.made().Value(key)
 }
 
-// callKey is where a derived context finds the one of its call.
-type callKey struct{}
-
-// Ended says whether the call that ctx belongs to has come to its end, by a
-// look at both clocks. A timer may be late: in a process that was stopped, all
-// are. So whoever sends something asks right before the bytes go out.
-func Ended(ctx context.Context) bool {
-	c, ok := ctx.Value(callKey{}).(*CallContext)
-	return ok && (c.run.hands.Fast() >= c.at || c.run.ctx.Err() != nil)
-}
-
-// Detach returns ctx without the end of its call, for what is cleaned up after
-// that end.
-func Detach(ctx context.Context) context.Context {
-	return context.WithValue(context.WithoutCancel(ctx), callKey{}, nil)
+// Ended reports whether the call has come to its end, by a look at both clocks;
+// see [clock.Ended].
+func (c *CallContext) Ended() bool {
+	return c.run.clock.ElapsedMax() >= c.at || c.run.ctx.Err() != nil
 }
 
 // made returns the context itself, made by the first call.
@@ -118,7 +109,7 @@ func (c *CallContext) made() context.Context {
 
 // wait cancels the context if the end has passed, or looks again later.
 func (c *CallContext) wait() {
-	left := c.at - c.run.hands.Fast()
+	left := c.at - c.run.clock.ElapsedMax()
 	if left <= 0 {
 		c.cancel(context.DeadlineExceeded)
 		return

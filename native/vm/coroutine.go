@@ -103,7 +103,7 @@ func (r *Run) Resume(L *lua.LState, h *lua.LState, first, n int) (int, lua.LValu
 	co.enter()
 	co.self = nil
 	if r.kill != nil {
-		r.Interrupt()
+		r.RaiseInterrupt()
 	}
 	if co.err != nil {
 		r.keepTrace(co.err)
@@ -201,7 +201,7 @@ func (r *Run) Yield(L *lua.LState, n int) int {
 	}
 	co.status = Suspended
 	if !co.yield(struct{}{}) {
-		r.Interrupt()
+		r.RaiseInterrupt()
 	}
 	for _, v := range co.transfer {
 		L.Push(v)
@@ -233,7 +233,7 @@ func (r *Run) close(co *coroutine) {
 	if co.status != Suspended || co.next == nil {
 		return
 	}
-	r.setKill(&Kill{Limit: Closed})
+	r.setKill(&Interrupt{Cause: Closed})
 	current, thread, nesting, goCalls := r.coroutines.current, r.thread, r.nesting, r.goCalls
 	r.coroutines.current, r.thread, r.goCalls = co, co.thread, co.goCalls
 	co.ends = len(r.ends)

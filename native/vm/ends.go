@@ -6,30 +6,30 @@ import (
 	"time"
 )
 
-// Limit names what can end a run or a frame of it.
-type Limit string
+// Cause names what can end a run or a frame of it.
+type Cause string
 
 // The limits that a kill token names.
 const (
-	Deadline     Limit = "deadline"     // an end of the stack: deadline, lease, or the run's own timeout
-	Instructions Limit = "instructions" // steps used up
-	Memory       Limit = "memory"       // held at once
+	Deadline     Cause = "deadline"     // an end of the stack: deadline, lease, or the run's own timeout
+	Instructions Cause = "instructions" // steps used up
+	Memory       Cause = "memory"       // held at once
 	// ProcessMemory: what all runs hold together; this one was the largest.
-	ProcessMemory Limit = "memory of the process"
-	Coroutine     Limit = "coroutines" // too many alive
-	Cancelled     Limit = "cancelled"  // the host's context is done
-	Closed        Limit = "closed"     // the run is over, or a coroutine nobody can reach is unwound
+	ProcessMemory Cause = "memory of the process"
+	Coroutine     Cause = "coroutines" // too many alive
+	Cancelled     Cause = "cancelled"  // the host's context is done
+	Closed        Cause = "closed"     // the run is over, or a coroutine nobody can reach is unwound
 )
 
-// Kill is the token of an interrupt: which limit has fired, and whose frame
+// Interrupt is the token of an interrupt: which limit has fired, and whose frame
 // owns it.
-type Kill struct {
-	Limit Limit
+type Interrupt struct {
+	Cause Cause
 	// Value is the limit's value in its own unit, 0 where it has none.
 	Value int64
-	// Cause is the reason of a cancellation.
-	Cause error
-	owner int // index in the stack of ends; 0 is the run itself
+	// Reason is the reason of a cancellation.
+	Reason error
+	owner  int // index in the stack of ends; 0 is the run itself
 }
 
 // DeadlineExceeded is the whole text of the error that an owner of an end
@@ -38,8 +38,8 @@ const DeadlineExceeded = "deadline exceeded"
 
 // Error is the text that Lua code would see while the interrupt unwinds it; no
 // script can catch it before the owner's frame.
-func (k *Kill) Error() string {
-	switch k.Limit {
+func (k *Interrupt) Error() string {
+	switch k.Cause {
 	case Deadline:
 		return DeadlineExceeded
 	case Cancelled:
@@ -47,7 +47,7 @@ func (k *Kill) Error() string {
 	case Closed:
 		return "closed"
 	}
-	return fmt.Sprintf("limit exceeded: %s (%d)", k.Limit, k.Value)
+	return fmt.Sprintf("limit exceeded: %s (%d)", k.Cause, k.Value)
 }
 
 // noEnd is a moment that never comes.
@@ -72,15 +72,15 @@ func (r *Run) push(at time.Duration) {
 func (r *Run) pop() (top end, ended bool) {
 	last := len(r.ends) - 1
 	top = r.ends[last]
-	now := r.hands.Fast()
-	if r.kill == nil || r.kill.Limit == Deadline {
+	now := r.clock.ElapsedMax()
+	if r.kill == nil || r.kill.Cause == Deadline {
 		// Read once more: a function that returned after its lease had ended
 		// has ended too, and an end around this one may have passed meanwhile.
 		r.kill = nil
 		r.check(now)
 	}
 	r.ends = r.ends[:last]
-	if k := r.kill; k != nil && k.Limit == Deadline && k.owner == last {
+	if k := r.kill; k != nil && k.Cause == Deadline && k.owner == last {
 		r.kill = nil
 		r.countSteps()
 		if r.interrupted != nil {
@@ -92,10 +92,10 @@ func (r *Run) pop() (top end, ended bool) {
 }
 
 // passed returns the token of the outermost end that has passed by now.
-func (r *Run) passed(now time.Duration) *Kill {
+func (r *Run) passed(now time.Duration) *Interrupt {
 	for i, e := range r.ends {
 		if now >= e.at {
-			k := &Kill{Limit: Deadline, owner: i}
+			k := &Interrupt{Cause: Deadline, owner: i}
 			if i == 0 {
 				k.Value = r.limits.Timeout.Milliseconds()
 			}
@@ -112,15 +112,15 @@ func (r *Run) Remaining() (d time.Duration, ok bool) {
 	if nearest == noEnd {
 		return 0, false
 	}
-	return max(nearest-r.hands.Fast(), 0), true
+	return max(nearest-r.clock.ElapsedMax(), 0), true
 }
 
-// Killed returns the token that ended the run, nil if none did.
-func (r *Run) Killed() *Kill { return r.kill }
+// Interrupt returns the token that ended the run, nil if none did.
+func (r *Run) Interrupt() *Interrupt { return r.kill }
 
-// Unsettled records that a write went out whose outcome isn't known: every
+// MarkInDoubt records that a write went out whose outcome isn't known: every
 // frame that is open now is told when it ends.
-func (r *Run) Unsettled() {
+func (r *Run) MarkInDoubt() {
 	for i := range r.ends {
 		r.ends[i].unsettled = true
 	}

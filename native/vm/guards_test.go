@@ -27,7 +27,7 @@ func TestNoValueLargerThanTheLimitIsMade(t *testing.T) {
 	m := start(t, Config{Limits: Limits{MemoryBytes: limit}})
 	m.Globals().RawSetString("charge", NewFunction(func(L *lua.LState) int { m.Charge(int64(L.CheckNumber(1))); return 0 }))
 	m.expect("true", `return (pcall(charge, 2^19))`)
-	if _, err := m.do(`charge(2^20 + 1)`); err == nil || m.kill == nil || m.kill.Limit != Memory {
+	if _, err := m.do(`charge(2^20 + 1)`); err == nil || m.kill == nil || m.kill.Cause != Memory {
 		t.Errorf("got %v and the token %v, want the end of the run", err, m.kill)
 	}
 }

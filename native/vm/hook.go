@@ -3,6 +3,8 @@ package vm
 import (
 	"context"
 	"time"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // stepsPerLook is how many instructions pass at most between two looks at the
@@ -70,7 +72,7 @@ func (r *Run) ended() bool {
 	if r.alarm.Load() {
 		r.alarm.Store(false)
 	}
-	now := r.hands.Fast()
+	now := r.clock.ElapsedMax()
 	if now-r.lookedAt > slowLook {
 		r.pace = max(r.pace/16, 1)
 	} else {
@@ -92,14 +94,14 @@ func (r *Run) handOver(now time.Duration) time.Duration {
 	}
 	if r.slot != nil {
 		nearest := r.ends[len(r.ends)-1].nearest
-		r.away = !r.slot.Pass(r.ctx.Done(), nearest-now)
+		r.away = !r.slot.Yield(r.ctx.Done(), nearest-now)
 	} else {
 		r.yield()
 	}
 	if r.memory.watched {
 		r.memory.from = r.guard.read().allocated
 	}
-	r.yieldedAt = r.hands.Fast()
+	r.yieldedAt = r.clock.ElapsedMax()
 	return r.yieldedAt
 }
 
@@ -109,7 +111,7 @@ func (r *Run) leave() {
 	if r.slot == nil {
 		return
 	}
-	r.slot.Leave()
+	r.slot.Release()
 	r.away = true
 	r.countSteps()
 	r.stride, r.left = 0, 0
@@ -119,16 +121,16 @@ func (r *Run) leave() {
 func (r *Run) check(now time.Duration) bool {
 	switch {
 	case r.ctx.Err() != nil:
-		r.setKill(&Kill{Limit: Cancelled, Cause: context.Cause(r.ctx)})
+		r.setKill(&Interrupt{Cause: Cancelled, Reason: context.Cause(r.ctx)})
 	case now >= r.ends[len(r.ends)-1].nearest:
 		r.setKill(r.passed(now))
 	case r.limits.Instructions > 0 && r.steps >= r.limits.Instructions:
-		r.setKill(&Kill{Limit: Instructions, Value: r.limits.Instructions})
+		r.setKill(&Interrupt{Cause: Instructions, Value: r.limits.Instructions})
 	}
 	return r.kill != nil
 }
 
-func (r *Run) setKill(k *Kill) {
+func (r *Run) setKill(k *Interrupt) {
 	r.kill = k
 	r.left = 0
 }
@@ -160,23 +162,23 @@ func (r *Run) Step(n int) {
 	r.steps += int64(n) - int64(r.left)
 	r.left = 0
 	if r.look() != nil {
-		r.Interrupt()
+		r.RaiseInterrupt()
 	}
 }
 
-// Gate is passed by every native call before it acts: it reads both clocks
+// CheckInterrupt is passed by every native call before it acts: it reads both clocks
 // and raises the interrupt if something has ended. It returns what it read.
-func (r *Run) Gate() Reading {
-	now := r.hands.Read()
-	if r.kill != nil || r.check(now.Fast) {
-		r.Interrupt()
+func (r *Run) CheckInterrupt() clock.Reading {
+	now := r.clock.Read()
+	if r.kill != nil || r.check(now.ElapsedMax) {
+		r.RaiseInterrupt()
 	}
 	return now
 }
 
-// Interrupt raises the error of the kill token, which must be set, on the
+// RaiseInterrupt raises the error of the kill token, which must be set, on the
 // thread that runs now.
-func (r *Run) Interrupt() {
+func (r *Run) RaiseInterrupt() {
 	r.left = 0
 	r.thread.Panic = raised
 	r.thread.RaiseError("%s", r.kill.Error())

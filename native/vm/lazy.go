@@ -8,7 +8,7 @@ import lua "github.com/yuin/gopher-lua"
 //
 // An unfilled table has a hidden metatable that fills it and takes itself off.
 // Whatever looks at a table without asking its metatable (next, pairs, rawget,
-// rawset, getmetatable, setmetatable) calls [Fill] first, so that a script
+// rawset, getmetatable, setmetatable) calls [Materialize] first, so that a script
 // can't tell.
 type Lazy struct {
 	fill func(*lua.LTable)
@@ -25,13 +25,13 @@ func NewLazy(fill func(*lua.LTable)) *Lazy {
 	z.meta.RawSetInt(lazyKey, &lua.LUserData{Value: z, Metatable: lua.LNil})
 	z.meta.RawSetString("__index", NewFunction(func(L *lua.LState) int {
 		t := L.CheckTable(1)
-		Fill(t)
+		Materialize(t)
 		L.Push(t.RawGet(L.Get(2)))
 		return 1
 	}))
 	z.meta.RawSetString("__newindex", NewFunction(func(L *lua.LState) int {
 		t := L.CheckTable(1)
-		Fill(t)
+		Materialize(t)
 		L.RawSet(t, L.Get(2), L.Get(3)) // refuses nil and nan
 		return 0
 	}))
@@ -44,8 +44,8 @@ func (z *Lazy) Table() *lua.LTable { return &lua.LTable{Metatable: z.meta} }
 // Hide makes t an unfilled table. What it has stays, unless fill replaces it.
 func (z *Lazy) Hide(t *lua.LTable) { t.Metatable = z.meta }
 
-// Fill fills t if it is a lazy table that hasn't been filled yet.
-func Fill(t *lua.LTable) {
+// Materialize fills t if it is a lazy table that hasn't been filled yet.
+func Materialize(t *lua.LTable) {
 	meta, ok := t.Metatable.(*lua.LTable)
 	if !ok {
 		return

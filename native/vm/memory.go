@@ -34,11 +34,11 @@ const (
 // string doubled).
 const alarmEvery = 2 * time.Millisecond
 
-// Guard watches the heap of a process for its runs. The heap grows while
+// MemoryWatcher watches the heap of a process for its runs. The heap grows while
 // scripts run, so each run looks at it when it hands the processor on; a timer
 // sees to it that they look. All runs of a process share one guard, and the
 // same hands.
-type Guard struct {
+type MemoryWatcher struct {
 	limit int64
 	read  func() heap
 
@@ -60,11 +60,11 @@ type heap struct {
 	collected int64 // number of garbage collections that are complete
 }
 
-// NewGuard makes the guard of a process. When garbage collections leave more
+// NewMemoryWatcher makes the guard of a process. When garbage collections leave more
 // than limit bytes, the largest of the runs that are running is ended with
 // [ProcessMemory], then the next. 0 means no such limit.
-func NewGuard(limit int64) *Guard {
-	g := &Guard{limit: limit, read: readHeap, runs: map[*Run]struct{}{}}
+func NewMemoryWatcher(limit int64) *MemoryWatcher {
+	g := &MemoryWatcher{limit: limit, read: readHeap, runs: map[*Run]struct{}{}}
 	g.timer = time.AfterFunc(time.Hour, g.alarm)
 	g.timer.Stop()
 	return g
@@ -80,7 +80,7 @@ func readHeap() heap {
 	return heap{allocated: value(0), occupied: value(1), live: value(2), collected: value(3)}
 }
 
-func (g *Guard) enter(r *Run) {
+func (g *MemoryWatcher) enter(r *Run) {
 	r.memory.from = g.allocated.Load()
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -90,7 +90,7 @@ func (g *Guard) enter(r *Run) {
 	}
 }
 
-func (g *Guard) leave(r *Run) {
+func (g *MemoryWatcher) leave(r *Run) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.runs, r)
@@ -100,7 +100,7 @@ func (g *Guard) leave(r *Run) {
 }
 
 // alarm makes every run look before its next instruction.
-func (g *Guard) alarm() {
+func (g *MemoryWatcher) alarm() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for r := range g.runs {
@@ -112,7 +112,7 @@ func (g *Guard) alarm() {
 }
 
 // above says whether the heap was larger than size bytes a moment ago.
-func (g *Guard) above(size int64, now time.Duration) bool {
+func (g *MemoryWatcher) above(size int64, now time.Duration) bool {
 	if last := g.sampledAt.Load(); int64(now)-last >= int64(sampleEvery) && g.sampledAt.CompareAndSwap(last, int64(now)) {
 		h := g.read()
 		g.occupied.Store(h.occupied)
@@ -124,7 +124,7 @@ func (g *Guard) above(size int64, now time.Duration) bool {
 // largest says whether no run that is running now is larger than r, and r is
 // worth ending. Where runs hold most of the heap in ways that no walk finds,
 // the one that has allocated most is the largest.
-func (g *Guard) largest(r *Run, h heap, now time.Duration) bool {
+func (g *MemoryWatcher) largest(r *Run, h heap, now time.Duration) bool {
 	known := int64(0)
 	for other := range g.runs {
 		known += other.memory.size.Load()
@@ -144,7 +144,7 @@ func (g *Guard) largest(r *Run, h heap, now time.Duration) bool {
 
 // chooses says whether r is the run to be ended for the sake of the process.
 // While the last one's memory can't have been collected yet, none is.
-func (g *Guard) chooses(r *Run, h heap, now time.Duration) bool {
+func (g *MemoryWatcher) chooses(r *Run, h heap, now time.Duration) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return h.collected >= g.quietFor && g.largest(r, h, now)
@@ -152,7 +152,7 @@ func (g *Guard) chooses(r *Run, h heap, now time.Duration) bool {
 
 // condemns is asked once more after r has been measured. The collection that
 // is at work may have seen r's memory already; the one after it won't.
-func (g *Guard) condemns(r *Run, h heap, now time.Duration) bool {
+func (g *MemoryWatcher) condemns(r *Run, h heap, now time.Duration) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if h.collected < g.quietFor || !g.largest(r, h, now) {
@@ -225,7 +225,7 @@ func (r *Run) minded(now time.Duration) bool {
 			r.measure()
 		}
 		if r.kill == nil && g.condemns(r, h, now) {
-			r.setKill(&Kill{Limit: ProcessMemory, Value: g.limit})
+			r.setKill(&Interrupt{Cause: ProcessMemory, Value: g.limit})
 		}
 	}
 	return r.kill == nil
@@ -241,9 +241,9 @@ func (r *Run) measure() {
 	m := &r.memory
 	m.measured, m.grown, m.charged = w.bytes, 0, 0
 	m.walkedAt, m.visited = r.Steps(), w.visited
-	m.publish(r.hands.Fast())
+	m.publish(r.clock.ElapsedMax())
 	if limit := r.limits.MemoryBytes; limit > 0 && m.measured > limit {
-		r.setKill(&Kill{Limit: Memory, Value: limit})
+		r.setKill(&Interrupt{Cause: Memory, Value: limit})
 	}
 }
 
@@ -257,7 +257,7 @@ func (r *Run) Memory() int64 {
 	if r.Steps()-m.walkedAt >= m.visited*walkSteps {
 		r.measure()
 		if r.kill != nil {
-			r.Interrupt()
+			r.RaiseInterrupt()
 		}
 	}
 	return m.measured
@@ -282,7 +282,7 @@ func (r *Run) Charge(n int64) {
 		return
 	}
 	if r.measure(); r.kill != nil {
-		r.Interrupt()
+		r.RaiseInterrupt()
 	}
 	if m.charged = n; m.measured+n > m.ceiling {
 		r.Exceeded(Memory, limit)

@@ -6,35 +6,37 @@ import (
 	"testing/synctest"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // guarded is a heap that tests set, and runs whose memory it is.
 type guarded struct {
-	*Guard
+	*MemoryWatcher
 	now   heap
-	hands *Hands
+	hands *clock.Dual
 }
 
 func newGuarded(limit int64) *guarded {
-	g := &guarded{Guard: NewGuard(limit), hands: NewHands(SystemClock())}
-	g.Guard.read = func() heap { return g.now }
+	g := &guarded{MemoryWatcher: NewMemoryWatcher(limit), hands: clock.NewDual(clock.System())}
+	g.MemoryWatcher.read = func() heap { return g.now }
 	return g
 }
 
 // run makes a run that holds size bytes.
 func (g *guarded) run(t *testing.T, size string, limits Limits) *machine {
-	m := start(t, Config{Hands: g.hands, Guard: g.Guard, Limits: limits, Yield: runtime.Gosched})
+	m := start(t, Config{Clock: g.hands, Memory: g.MemoryWatcher, Limits: limits, Yield: runtime.Gosched})
 	m.expect("nil", `all = ("x"):rep(`+size+`)`)
 	return m
 }
 
 // ended asks a run to mind its memory, and returns the limit that ended it.
-func (g *guarded) ended(m *machine) Limit {
+func (g *guarded) ended(m *machine) Cause {
 	g.sampledAt.Store(-1 << 40) // the last look at the heap is long ago
-	if m.minded(g.hands.Fast()) {
+	if m.minded(g.hands.ElapsedMax()) {
 		return ""
 	}
-	return m.kill.Limit
+	return m.kill.Cause
 }
 
 func TestARunIsMeasuredOnlyWhenItMayBeOverItsLimit(t *testing.T) {
@@ -84,7 +86,7 @@ func TestTheLargestRunGoesFirstWhenTheProcessHoldsTooMuch(t *testing.T) {
 		for _, m := range []*machine{large, medium, small} {
 			m.measure()
 		}
-		expect := func(when string, m *machine, want Limit) {
+		expect := func(when string, m *machine, want Cause) {
 			t.Helper()
 			if got := g.ended(m); got != want {
 				t.Errorf("%s: got %q, want %q", when, got, want)
@@ -121,7 +123,7 @@ func TestWhereNoWalkFindsTheMemoryWhoeverAllocatedMostGoes(t *testing.T) {
 
 func TestChargesAreMeasuredWhenTheySumUp(t *testing.T) {
 	const limit = 10 << 20
-	charge := func(hold string) *Kill {
+	charge := func(hold string) *Interrupt {
 		m := start(t, Config{Limits: Limits{MemoryBytes: limit}})
 		m.expect("nil", `all = ("x"):rep(`+hold+`)`)
 		_ = m.protected(func() {
@@ -135,7 +137,7 @@ func TestChargesAreMeasuredWhenTheySumUp(t *testing.T) {
 		if kill := charge("1e6"); kill != nil {
 			t.Errorf("a run that keeps nothing of it: got %v, want it to go on", kill)
 		}
-		if kill := charge("11e6"); kill == nil || kill.Limit != Memory {
+		if kill := charge("11e6"); kill == nil || kill.Cause != Memory {
 			t.Errorf("a run that holds more than its limit: got %v, want it ended", kill)
 		}
 	})

@@ -79,7 +79,7 @@ func (w *walker) enough() bool {
 func (w *walker) poll() (ended bool) {
 	if !w.ended && w.visited-w.polled >= pollObjects {
 		w.polled = w.visited
-		w.ended = w.run.check(w.run.hands.Fast())
+		w.ended = w.run.check(w.run.clock.ElapsedMax())
 	}
 	return w.ended
 }

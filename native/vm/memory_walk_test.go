@@ -7,6 +7,9 @@ import (
 	"time"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/clock/clocktest"
 )
 
 // measured walks the machine and returns what it holds.
@@ -91,12 +94,12 @@ func TestAWalkFindsWhatLiesOnStacks(t *testing.T) {
 
 func TestAWalkEndsWithItsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		clock := newStepped()
-		m := start(t, Config{Hands: NewHands(clock), Limits: Limits{Timeout: time.Hour}})
+		clk := clocktest.NewManual()
+		m := start(t, Config{Clock: clock.NewDual(clk), Limits: Limits{Timeout: time.Hour}})
 		m.expect("nil", `all = {} for i = 1, 5000 do all[i] = {} end`)
-		clock.move(2*time.Hour, 0)
+		clk.Advance(2*time.Hour, 0)
 		m.measure()
-		if m.kill == nil || m.kill.Limit != Deadline || m.memory.measured != 0 {
+		if m.kill == nil || m.kill.Cause != Deadline || m.memory.measured != 0 {
 			t.Errorf("got the token %v and %d bytes, want the end of the run and no measure", m.kill, m.memory.measured)
 		}
 	})
@@ -109,10 +112,10 @@ func TestAWalkOfOneLargeTableEndsWithItsRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				clock := newStepped()
-				m := start(t, Config{Hands: NewHands(clock), Limits: Limits{Timeout: time.Hour}})
+				clk := clocktest.NewManual()
+				m := start(t, Config{Clock: clock.NewDual(clk), Limits: Limits{Timeout: time.Hour}})
 				m.expect("nil", source)
-				clock.move(2*time.Hour, 0)
+				clk.Advance(2*time.Hour, 0)
 				w := walker{run: m.Run}
 				if w.walk() || w.visited > 5*pollObjects {
 					t.Errorf("%d objects were visited after the end", w.visited)

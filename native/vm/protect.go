@@ -26,7 +26,7 @@ func (r *Run) XPCall(L *lua.LState, fn, n int, handler lua.LValue) (int, lua.LVa
 // deliver moves results from t to L.
 func (r *Run) deliver(L, t *lua.LState, err *lua.ApiError) (int, lua.LValue) {
 	if r.kill != nil {
-		r.Interrupt()
+		r.RaiseInterrupt()
 	}
 	if err != nil {
 		r.DropTrace()
@@ -71,13 +71,13 @@ var closeUpvalues = &lua.LFunction{IsG: true, GFunction: func(L *lua.LState) int
 	return 0
 }}
 
-// Outcome is how a function ended that ran under an end.
-type Outcome struct {
-	// Ended: its end passed, and nothing around it did. Results and errors of
+// CallResult is how a function ended that ran under an end.
+type CallResult struct {
+	// Expired: its end passed, and nothing around it did. Results and errors of
 	// the function are dropped.
-	Ended bool
-	// Unsettled: a write that it sent, or tried to, has no known outcome.
-	Unsettled bool
+	Expired bool
+	// InDoubt: a write that it sent, or tried to, has no known outcome.
+	InDoubt bool
 
 	run    *Run
 	thread *lua.LState // holds the results; nil if it raised
@@ -86,27 +86,27 @@ type Outcome struct {
 
 // Returned says whether the function has returned: it neither raised nor was
 // interrupted, by its own end or one around it.
-func (o Outcome) Returned() bool { return o.run.kill == nil && !o.Ended && o.err == nil }
+func (o CallResult) Returned() bool { return o.run.kill == nil && !o.Expired && o.err == nil }
 
 // Within calls the function at index fn of L's stack, with the n values above
 // it, and interrupts it once the fast hand passes at. It always returns, so
 // that its caller can clean up; the caller passes the outcome on by
-// [Outcome.Finish].
-func (r *Run) Within(L *lua.LState, at time.Duration, fn, n int) Outcome {
+// [CallResult.Finish].
+func (r *Run) Within(L *lua.LState, at time.Duration, fn, n int) CallResult {
 	r.push(at)
 	t, err := r.call(L, fn, n, nil)
 	top, ended := r.pop()
-	return Outcome{Ended: ended, Unsettled: top.unsettled, run: r, thread: t, err: err}
+	return CallResult{Expired: ended, InDoubt: top.unsettled, run: r, thread: t, err: err}
 }
 
 // Finish passes the outcome on: it raises the interrupt of a frame around this
 // one, "deadline exceeded" if its own end passed, the function's error as it
 // is; or pushes lead and the function's results on L and returns their number.
-func (o Outcome) Finish(L *lua.LState, lead ...lua.LValue) int {
+func (o CallResult) Finish(L *lua.LState, lead ...lua.LValue) int {
 	switch {
 	case o.run.kill != nil:
-		o.run.Interrupt()
-	case o.Ended:
+		o.run.RaiseInterrupt()
+	case o.Expired:
 		L.Error(lua.LString(DeadlineExceeded), 0)
 	case o.err != nil:
 		o.run.keepTrace(o.err)

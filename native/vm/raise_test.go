@@ -7,6 +7,10 @@ import (
 	"time"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+
+	"github.com/tidelock-lua/tidelock/native/clock/clocktest"
 )
 
 // allocated is how many bytes f makes.
@@ -30,8 +34,8 @@ func TestTailCallsAreForgotten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := start(t, Config{Yield: runtime.Gosched})
 			if name == "the end of a deadline" {
-				clock := newStepped()
-				m = start(t, Config{Hands: NewHands(clock), Yield: func() { clock.move(1e6, 1e6) }})
+				clk := clocktest.NewManual()
+				m = start(t, Config{Clock: clock.NewDual(clk), Yield: func() { clk.Advance(1e6, 1e6) }})
 			}
 			// gopher-lua's list of a million lines takes 16 MB at least.
 			if n := allocated(func() { m.expect("false", source); m.Close() }); n > 10<<20 {
@@ -87,15 +91,15 @@ func TestAnInterruptLeavesNoTrace(t *testing.T) {
 }
 
 // ticking is a clock on which each reading takes a millisecond.
-type ticking struct{ *stepped }
+type ticking struct{ *clocktest.Manual }
 
-func (c ticking) Now() Instant {
-	c.move(time.Millisecond, time.Millisecond)
-	return c.stepped.Now()
+func (c ticking) Now() clock.Instant {
+	c.Advance(time.Millisecond, time.Millisecond)
+	return c.Manual.Now()
 }
 
 func TestAWalkOverOneLargeTableIsInterrupted(t *testing.T) {
-	m := start(t, Config{Hands: NewHands(ticking{newStepped()}), Yield: func() {}})
+	m := start(t, Config{Clock: clock.NewDual(ticking{clocktest.NewManual()}), Yield: func() {}})
 	m.Globals().RawSetString("memory", NewFunction(func(L *lua.LState) int { L.Push(lua.LNumber(Of(L).Memory())); return 1 }))
 	m.expect("deadline exceeded", `
 		t = {}

@@ -10,6 +10,8 @@ import (
 	"weak"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // Limits bound a run. Zero means: no limit.
@@ -28,16 +30,16 @@ type Limits struct {
 
 // Config is what a run is made from.
 type Config struct {
-	// Hands tell the time. Required.
-	Hands *Hands
+	// Clock tell the time. Required.
+	Clock *clock.Dual
 	// Context ends the run from outside: when it is cancelled, the run is
 	// killed with [Cancelled] and context.Cause as the reason. Default:
 	// context.Background.
 	Context context.Context
 	Limits  Limits
-	// Guard watches the memory of the process, which all runs share. Default:
+	// Memory watches the memory of the process, which all runs share. Default:
 	// none; then only what library functions make counts.
-	Guard *Guard
+	Memory *MemoryWatcher
 	// Host is what the layer above keeps for the run; see [Run.Host].
 	Host any
 	// Slot is the run's place among those that may execute Lua at a time.
@@ -56,12 +58,12 @@ type Config struct {
 // Slot is the right of a run to execute Lua, where runs take turns. It is used
 // by the run's goroutine.
 type Slot interface {
-	// Pass lets others have the slot, if any wait for one, and waits until the
+	// Yield lets others have the slot, if any wait for one, and waits until the
 	// run has one, again or for the first time. It gives up when done is closed
 	// or after d, and returns whether the run has a slot.
-	Pass(done <-chan struct{}, d time.Duration) bool
-	// Leave gives the slot up, if the run has one.
-	Leave()
+	Yield(done <-chan struct{}, d time.Duration) bool
+	// Release gives the slot up, if the run has one.
+	Release()
 }
 
 // maxArrayIndex is the largest index that gopher-lua keeps in the array part
@@ -89,10 +91,10 @@ type Run struct {
 	stride int32       // how many steps left was last set to
 	pace   int32       // how many steps may lie between two looks
 	alarm  atomic.Bool // the guard wants a look now
-	kill   *Kill       // what has ended the run or one of its frames; nil while all is well
+	kill   *Interrupt  // what has ended the run or one of its frames; nil while all is well
 	steps  int64       // steps counted at the last look
 
-	hands  *Hands
+	clock  *clock.Dual
 	ctx    context.Context // plain Go context of the run, ends with the run
 	cancel context.CancelFunc
 	limits Limits
@@ -115,7 +117,7 @@ type Run struct {
 
 	threads []weak.Pointer[lua.LState] // all but root, for those who walk them
 
-	guard       *Guard // nil for none
+	guard       *MemoryWatcher // nil for none
 	memory      memory
 	coroutines  coroutines
 	trace       trace
@@ -127,7 +129,7 @@ type Run struct {
 // NewRun makes a run with an empty global table. Its time starts now.
 func NewRun(cfg Config) *Run {
 	setMaxArrayIndex()
-	r := &Run{hands: cfg.Hands, limits: cfg.Limits, guard: cfg.Guard, host: cfg.Host, yield: cfg.Yield, interrupted: cfg.Interrupted}
+	r := &Run{clock: cfg.Clock, limits: cfg.Limits, guard: cfg.Memory, host: cfg.Host, yield: cfg.Yield, interrupted: cfg.Interrupted}
 	r.memory.init(cfg.Limits.MemoryBytes)
 	if r.yield == nil {
 		r.yield, r.paced, r.slot = runtime.Gosched, true, cfg.Slot
@@ -137,7 +139,7 @@ func NewRun(cfg Config) *Run {
 		parent = context.Background()
 	}
 	r.ctx, r.cancel = context.WithCancel(parent)
-	now := r.hands.Fast()
+	now := r.clock.ElapsedMax()
 	r.yieldedAt, r.lookedAt = now, now
 	r.pace = stepsPerLook
 	r.ends = append(r.ends, end{at: noEnd, nearest: noEnd})
@@ -168,8 +170,8 @@ func (r *Run) Thread() *lua.LState { return r.thread }
 // Globals returns the table of the run's global variables.
 func (r *Run) Globals() *lua.LTable { return r.root.G.Global }
 
-// Hands returns the hands that the run's time is read on.
-func (r *Run) Hands() *Hands { return r.hands }
+// Clock returns the hands that the run's time is read on.
+func (r *Run) Clock() *clock.Dual { return r.clock }
 
 // Steps is how many steps the run has taken.
 func (r *Run) Steps() int64 { return r.steps + int64(r.stride-r.left) }
@@ -187,7 +189,7 @@ func (r *Run) AtEnd(f func()) { r.atEnd = append(r.atEnd, f) }
 // run is cancelled, and what it has opened outside is closed. Nothing of the
 // run may be used afterwards.
 func (r *Run) Close() {
-	r.kill = &Kill{Limit: Closed}
+	r.kill = &Interrupt{Cause: Closed}
 	r.left = 0
 	r.coroutines.closeAll(r)
 	r.cancel()

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // machine is a run with the functions that the tests' scripts need.
@@ -22,8 +24,8 @@ type machine struct {
 // start makes a run in fake time: each look at the clock lets 1 ms pass.
 func start(t *testing.T, cfg Config) *machine {
 	t.Helper()
-	if cfg.Hands == nil {
-		cfg.Hands = NewHands(SystemClock())
+	if cfg.Clock == nil {
+		cfg.Clock = clock.NewDual(clock.System())
 	}
 	if cfg.Yield == nil {
 		cfg.Yield = func() { time.Sleep(time.Millisecond) }
@@ -70,7 +72,7 @@ var functions = map[string]lua.LGFunction{
 	},
 	"with": func(L *lua.LState) int {
 		r := Of(L)
-		at := r.Hands().Fast() + time.Duration(L.CheckNumber(1))*time.Millisecond
+		at := r.Clock().ElapsedMax() + time.Duration(L.CheckNumber(1))*time.Millisecond
 		return r.Within(L, at, 2, L.GetTop()-2).Finish(L)
 	},
 	"co_create": func(L *lua.LState) int {
@@ -99,7 +101,7 @@ var functions = map[string]lua.LGFunction{
 	"panics": func(*lua.LState) int { panic("secret") },
 	"call":   func(L *lua.LState) int { L.Push(L.Get(1)); L.Call(0, 1); return 1 },
 	"steps":  func(L *lua.LState) int { Of(L).Step(L.CheckInt(1)); return 0 },
-	"gate":   func(L *lua.LState) int { Of(L).Gate(); return 0 },
+	"gate":   func(L *lua.LState) int { Of(L).CheckInterrupt(); return 0 },
 }
 
 // do runs source and returns its first result, or the error.
@@ -206,7 +208,7 @@ func TestTheTextOfAnErrorNeverDecides(t *testing.T) {
 	m.expect("deadline exceeded again", `
 		local _, err = pcall(with, 10000, function() error("deadline exceeded", 0) end)
 		return err .. " again"`)
-	if k := m.Killed(); k != nil {
+	if k := m.Interrupt(); k != nil {
 		t.Errorf("killed by %v", k)
 	}
 }
@@ -214,7 +216,7 @@ func TestTheTextOfAnErrorNeverDecides(t *testing.T) {
 func TestTheRunsOwnLimitsCannotBeCaught(t *testing.T) {
 	for _, test := range []struct {
 		limits Limits
-		want   Limit
+		want   Cause
 	}{
 		{Limits{Timeout: 20 * time.Millisecond}, Deadline},
 		{Limits{Instructions: 100_000}, Instructions},
@@ -222,7 +224,7 @@ func TestTheRunsOwnLimitsCannotBeCaught(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			m := start(t, Config{Limits: test.limits})
 			_, err := m.do(spin + `while true do pcall(with, 1e6, pcall, spin) end`)
-			if k := m.Killed(); err == nil || k == nil || k.Limit != test.want {
+			if k := m.Interrupt(); err == nil || k == nil || k.Cause != test.want {
 				t.Errorf("error %v, killed by %v, want %v", err, k, test.want)
 			}
 		})
@@ -246,7 +248,7 @@ func TestCancellingTheContextEndsTheRun(t *testing.T) {
 		why := errors.New("the operator asked")
 		time.AfterFunc(time.Second, func() { cancel(why) })
 		_, _ = m.do(spin + `while true do pcall(spin) end`)
-		if k := m.Killed(); k == nil || k.Limit != Cancelled || k.Cause != why {
+		if k := m.Interrupt(); k == nil || k.Cause != Cancelled || k.Reason != why {
 			t.Errorf("killed by %+v", k)
 		}
 	})
@@ -413,10 +415,10 @@ func TestUnsettledWritesReachEveryOpenFrame(t *testing.T) {
 	var seen []bool
 	m.Globals().RawSetString("frame", NewFunction(func(L *lua.LState) int {
 		o := Of(L).Within(L, noEnd-1, 1, 0)
-		seen = append(seen, o.Unsettled)
+		seen = append(seen, o.InDoubt)
 		return o.Finish(L)
 	}))
-	m.Globals().RawSetString("write", NewFunction(func(L *lua.LState) int { Of(L).Unsettled(); return 0 }))
+	m.Globals().RawSetString("write", NewFunction(func(L *lua.LState) int { Of(L).MarkInDoubt(); return 0 }))
 	m.expect("nil", `frame(function() frame(function() end) frame(write) end) frame(function() end) return nil`)
 	if want := []bool{false, true, true, false}; !slices.Equal(seen, want) {
 		t.Errorf("got %v, want %v", seen, want)
@@ -440,7 +442,7 @@ func TestCoroutinesAreLimited(t *testing.T) {
 	_, err := m.do(`
 		local keep = {}
 		for i = 1, 51 do keep[i] = coroutine.create(coroutine.yield); coroutine.resume(keep[i]) end`)
-	if k := m.Killed(); err == nil || k == nil || k.Limit != Coroutine {
+	if k := m.Interrupt(); err == nil || k == nil || k.Cause != Coroutine {
 		t.Errorf("error %v, killed by %v", err, k)
 	}
 }
@@ -453,13 +455,13 @@ func TestUnreachableCoroutinesAreFreed(t *testing.T) {
 func TestStepsCountWhileFramesComeAndGo(t *testing.T) {
 	m := start(t, Config{Limits: Limits{Instructions: 10_000}})
 	_, _ = m.do(`local function fn() end while true do with(1000, fn) end`)
-	if k := m.Killed(); k == nil || k.Limit != Instructions {
+	if k := m.Interrupt(); k == nil || k.Cause != Instructions {
 		t.Errorf("killed by %v", k)
 	}
 }
 
 func TestWhatARunHasOpenedIsClosedAtItsEndTheNewestFirst(t *testing.T) {
-	r := NewRun(Config{Hands: NewHands(SystemClock())})
+	r := NewRun(Config{Clock: clock.NewDual(clock.System())})
 	var closed []string
 	for _, name := range []string{"older", "newer"} {
 		r.AtEnd(func() { closed = append(closed, name) })

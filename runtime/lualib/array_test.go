@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 func TestLongArraysAreMovedLikeShortOnes(t *testing.T) {
@@ -58,7 +60,7 @@ func TestAFarIndexFillsTheArray(t *testing.T) {
 // looks counts how often a script looks at its run.
 func looks(t *testing.T, source string) (n int) {
 	t.Helper()
-	run := vm.NewRun(vm.Config{Hands: vm.NewHands(vm.SystemClock()), Yield: func() { n++ }})
+	run := vm.NewRun(vm.Config{Clock: clock.NewDual(clock.System()), Yield: func() { n++ }})
 	t.Cleanup(run.Close)
 	New(compiler.Compile).Open(run.Thread())
 	withBigValues(run)
@@ -91,7 +93,7 @@ func TestNothingLongIsDoneInOneGo(t *testing.T) {
 		}
 	}
 	got := 0
-	run := vm.NewRun(vm.Config{Hands: vm.NewHands(vm.SystemClock()), Yield: func() { got++ }})
+	run := vm.NewRun(vm.Config{Clock: clock.NewDual(clock.System()), Yield: func() { got++ }})
 	defer run.Close()
 	if s := Join(run.Thread(), []string{strings.Repeat("a", 8*mega), "", strings.Repeat("b", 8*mega)}, 16*mega); s != strings.Repeat("a", 8*mega)+strings.Repeat("b", 8*mega) {
 		t.Error("the texts aren't joined")

@@ -97,7 +97,7 @@ func baseError(c call) int {
 func baseGetMetatable(c call) int {
 	value := c.any(1)
 	if t, ok := value.(*lua.LTable); ok {
-		vm.Fill(t)
+		vm.Materialize(t)
 	}
 	return c.give(c.GetMetatable(value))
 }
@@ -112,7 +112,7 @@ func baseSetMetatable(c call) int {
 		c.raise("cannot change a protected metatable")
 	}
 	if t.Metatable = lua.LNil; ok {
-		vm.Fill(meta) // its fields are looked up without a metatable
+		vm.Materialize(meta) // its fields are looked up without a metatable
 		t.Metatable = meta
 	}
 	return c.give(t)

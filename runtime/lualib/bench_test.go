@@ -10,6 +10,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // uses are common uses of the library. Each is the body of a loop; text is a
@@ -43,7 +45,7 @@ var uses = []struct{ name, body string }{
 func BenchmarkUses(b *testing.B) {
 	for _, use := range uses {
 		b.Run(use.name, func(b *testing.B) {
-			theirs := vm.NewRun(vm.Config{Hands: vm.NewHands(vm.SystemClock())})
+			theirs := vm.NewRun(vm.Config{Clock: clock.NewDual(clock.System())})
 			defer theirs.Close()
 			for _, open := range []lua.LGFunction{lua.OpenBase, lua.OpenString, lua.OpenTable, lua.OpenMath} {
 				open(theirs.Thread())
@@ -90,15 +92,15 @@ func prepare(b *testing.B, run *vm.Run, body string) func() time.Duration {
 
 func BenchmarkOpen(b *testing.B) {
 	lib := New(compiler.Compile)
-	hands := vm.NewHands(vm.SystemClock())
+	hands := clock.NewDual(clock.System())
 	b.Run("a run alone", func(b *testing.B) {
 		for b.Loop() {
-			vm.NewRun(vm.Config{Hands: hands}).Close()
+			vm.NewRun(vm.Config{Clock: hands}).Close()
 		}
 	})
 	b.Run("a run with the library", func(b *testing.B) {
 		for b.Loop() {
-			run := vm.NewRun(vm.Config{Hands: hands})
+			run := vm.NewRun(vm.Config{Clock: hands})
 			lib.Open(run.Thread())
 			run.Close()
 		}
@@ -107,7 +109,7 @@ func BenchmarkOpen(b *testing.B) {
 
 func TestOpeningCostsFewAllocations(t *testing.T) {
 	lib := New(compiler.Compile)
-	run := vm.NewRun(vm.Config{Hands: vm.NewHands(vm.SystemClock())})
+	run := vm.NewRun(vm.Config{Clock: clock.NewDual(clock.System())})
 	defer run.Close()
 	lib.Open(run.Thread())
 	if got := testing.AllocsPerRun(100, func() { lib.Open(run.Thread()) }); got > 30 {

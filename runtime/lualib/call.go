@@ -113,7 +113,7 @@ func (c call) table(n int) *lua.LTable {
 		c.expected(n, "table")
 	}
 	if t.Metatable != lua.LNil {
-		vm.Fill(t)
+		vm.Materialize(t)
 	}
 	return t
 }

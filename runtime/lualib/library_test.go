@@ -12,6 +12,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // give is one script and what it must return.
@@ -129,7 +131,7 @@ func TestScriptsCannotReachTheMetatableOfStrings(t *testing.T) {
 func TestAChangedLibraryIsTheRunsOwn(t *testing.T) {
 	lib := New(compiler.Compile)
 	open := func() *vm.Run {
-		run := vm.NewRun(vm.Config{Hands: vm.NewHands(vm.SystemClock())})
+		run := vm.NewRun(vm.Config{Clock: clock.NewDual(clock.System())})
 		t.Cleanup(run.Close)
 		lib.Open(run.Thread())
 		return run
@@ -155,7 +157,7 @@ func TestRunsShareFunctionsWithoutARace(t *testing.T) {
 	answers := make([]string, 4)
 	for i := range answers {
 		wg.Go(func() {
-			run := vm.NewRun(vm.Config{Hands: vm.NewHands(vm.SystemClock())})
+			run := vm.NewRun(vm.Config{Clock: clock.NewDual(clock.System())})
 			defer run.Close()
 			lib.Open(run.Thread())
 			answers[i] = do(t, run, script)
@@ -204,9 +206,9 @@ func TestALazyTableServesAsAMetatable(t *testing.T) {
 
 func TestClockCountsFromTheStartOfTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hands := vm.NewHands(vm.SystemClock())
+		hands := clock.NewDual(clock.System())
 		time.Sleep(time.Hour)
-		run := vm.NewRun(vm.Config{Hands: hands})
+		run := vm.NewRun(vm.Config{Clock: hands})
 		defer run.Close()
 		New(compiler.Compile).Open(run.Thread())
 		time.Sleep(1500 * time.Millisecond)

@@ -62,7 +62,7 @@ func TestEveryFunctionIsKnownToBeLongOrShort(t *testing.T) {
 // functionsOf returns the names of the functions in a table and its tables.
 func functionsOf(t *lua.LTable, prefix string) map[string]bool {
 	names := map[string]bool{}
-	vm.Fill(t)
+	vm.Materialize(t)
 	for key, value := t.Next(lua.LNil); key != lua.LNil; key, value = t.Next(key) {
 		name := prefix + key.String()
 		switch v := value.(type) {
@@ -112,7 +112,7 @@ func TestEveryLongFunctionIsInterrupted(t *testing.T) {
 			began := time.Now()
 			_, err := eval(t, run, statement(script))
 			took := time.Since(began)
-			if killed := run.Killed(); err == nil || killed == nil || killed.Limit != vm.Instructions {
+			if killed := run.Interrupt(); err == nil || killed == nil || killed.Cause != vm.Instructions {
 				t.Errorf("%s: %s ran on (error %v, %d steps)", name, script, err, run.Steps())
 			}
 			// What loadstring counts afterwards bounds how often it is called.
@@ -141,7 +141,7 @@ func TestResultsAreChargedBeforeTheyAreMade(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		_, err := eval(t, run, statement(script))
 		runtime.ReadMemStats(&after)
-		if killed := run.Killed(); err == nil || killed == nil || killed.Limit != vm.Memory {
+		if killed := run.Interrupt(); err == nil || killed == nil || killed.Cause != vm.Memory {
 			t.Errorf("%s ran on (error %.80v)", script, err)
 		}
 		// Concatenations of the script itself take 16 MiB.

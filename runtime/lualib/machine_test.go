@@ -13,6 +13,8 @@ import (
 
 	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime/compile"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // compiler is what a host compiles by.
@@ -21,7 +23,7 @@ var compiler = compile.New(compile.Limits{})
 // newRun makes a run with the library opened.
 func newRun(t testing.TB, limits vm.Limits) *vm.Run {
 	t.Helper()
-	run := vm.NewRun(vm.Config{Hands: vm.NewHands(vm.SystemClock()), Limits: limits})
+	run := vm.NewRun(vm.Config{Clock: clock.NewDual(clock.System()), Limits: limits})
 	t.Cleanup(run.Close)
 	New(compiler.Compile).Open(run.Thread())
 	return run

@@ -194,7 +194,7 @@ func (c call) replacement(n int) func(*buffer, *pattern.Matcher) {
 		}
 		return func(b *buffer, m *pattern.Matcher) { c.expand(b, template, m) }
 	case *lua.LTable:
-		vm.Fill(v)
+		vm.Materialize(v)
 		return func(b *buffer, m *pattern.Matcher) {
 			c.replaceBy(b, m, c.GetTable(v, c.capture(m, 0)))
 		}

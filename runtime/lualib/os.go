@@ -18,14 +18,14 @@ var osFunctions = []function{
 
 func osClock(c call) int {
 	run := c.run()
-	return c.giveNumber((run.Hands().Fast() - stateOf(run).started).Seconds())
+	return c.giveNumber((run.Clock().ElapsedMax() - stateOf(run).started).Seconds())
 }
 
 func osDifftime(c call) int {
 	return c.giveNumber(float64(c.integer(1) - c.integerOr(2, 0)))
 }
 
-func wallTime(run *vm.Run) time.Time { return run.Hands().Read().Wall.UTC() }
+func wallTime(run *vm.Run) time.Time { return run.Clock().Read().Wall.UTC() }
 
 // fieldMax bounds the fields of a date on both sides, as C's int does.
 const fieldMax = math.MaxInt32

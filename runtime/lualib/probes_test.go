@@ -50,10 +50,10 @@ func runProbe(t *testing.T, name string) (printed, ended string) {
 			t.Errorf("%s: %v", name, incident)
 		}
 	}
-	switch killed := run.Killed(); {
-	case killed != nil && killed.Limit == vm.Instructions:
+	switch killed := run.Interrupt(); {
+	case killed != nil && killed.Cause == vm.Instructions:
 		return out.String(), outOfSteps
-	case killed != nil && killed.Limit == vm.Memory:
+	case killed != nil && killed.Cause == vm.Memory:
 		return out.String(), outOfMemory
 	case err != nil:
 		return out.String(), err.Error()

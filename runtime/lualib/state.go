@@ -20,7 +20,7 @@ type state struct {
 type stateKey struct{}
 
 func newState(run *vm.Run) *state {
-	return &state{started: run.Hands().Fast(), matchers: matchers{run: run}}
+	return &state{started: run.Clock().ElapsedMax(), matchers: matchers{run: run}}
 }
 
 func stateOf(run *vm.Run) *state { return run.Value(stateKey{}).(*state) }

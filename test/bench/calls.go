@@ -6,9 +6,10 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/tidelock-lua/tidelock/native/lock"
-	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // callComparisons compare our protected calls and coroutines with
@@ -51,7 +52,7 @@ func luaLoop(setup, body string) func() (func(int), func()) {
 }
 
 // ourLoop runs body in a loop in a run of an engine.
-func ourLoop(hands *vm.Hands, table lock.Table, setup, body string) func() (func(int), func()) {
+func ourLoop(hands *clock.Dual, table lock.Table, setup, body string) func() (func(int), func()) {
 	return func() (func(int), func()) {
 		engine := newEngine(hands, table, lock.MachineClock{})
 		inv := runtime.Invocation{

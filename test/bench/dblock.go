@@ -19,7 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 const (
@@ -107,7 +107,7 @@ func (b *bench) timeCycles(contenders []cycles) error {
 }
 
 func (p *process) cycles(ctx context.Context, n int) ([]time.Duration, error) {
-	text, err := p.run(ctx, cycleScript, native.Map{"times": float64(n)})
+	text, err := p.run(ctx, cycleScript, value.Map{"times": float64(n)})
 	if err != nil {
 		return nil, err
 	}

@@ -7,10 +7,11 @@ import (
 
 	"github.com/tidelock-lua/tidelock/native/db/dynamo"
 	"github.com/tidelock-lua/tidelock/native/lock"
-	"github.com/tidelock-lua/tidelock/native/vm"
 	engines "github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
 	"github.com/tidelock-lua/tidelock/test/dynamolocal"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // Where the table is, and who asks. The emulator believes anything.
@@ -31,7 +32,7 @@ func (b *bench) emulator() (endpoint string, err error) {
 		return "", err
 	}
 	b.endpoint, b.end = endpoint, end
-	store, err := openDynamo(b, vm.NewHands(vm.SystemClock()), endpoint)
+	store, err := openDynamo(b, clock.NewDual(clock.System()), endpoint)
 	if err != nil {
 		return "", err
 	}
@@ -46,7 +47,7 @@ func (b *bench) close() {
 	}
 }
 
-func openDynamo(ctx context.Context, hands *vm.Hands, endpoint string) (*dynamo.Store, error) {
+func openDynamo(ctx context.Context, hands *clock.Dual, endpoint string) (*dynamo.Store, error) {
 	return dynamo.Open(ctx, hands, dynamo.Options{
 		Table: tableName, Region: region, Endpoint: endpoint,
 		Credentials: credentials.NewStaticCredentialsProvider(secret, secret, ""),
@@ -62,7 +63,7 @@ type process struct {
 }
 
 func newProcess(ctx context.Context, endpoint string) (*process, error) {
-	hands := vm.NewHands(vm.SystemClock())
+	hands := clock.NewDual(clock.System())
 	store, err := openDynamo(ctx, hands, endpoint)
 	if err != nil {
 		return nil, err

@@ -7,9 +7,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native/vm"
 	engines "github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // fairness measures what a quiet tenant notices of a busy one: how long its
@@ -43,11 +44,11 @@ func observe(name string, engine *engines.Engine) (row []string) {
 	brief := script("quiet", `local s = 0 for i = 1, 50000 do s = s + i end return s`, time.Hour)
 	endless := script("quiet", `while true do end`, timeout)
 	var took, lag []time.Duration
-	hands := vm.NewHands(vm.SystemClock())
+	hands := clock.NewDual(clock.System())
 	run := func(inv engines.Invocation) time.Duration {
-		began := hands.Fast()
+		began := hands.ElapsedMax()
 		engine.Run(context.Background(), inv)
-		return hands.Fast() - began
+		return hands.ElapsedMax() - began
 	}
 	for range rounds {
 		took = append(took, run(brief))

@@ -8,6 +8,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // programs are seven kinds of script, whose speed depends on different parts
@@ -90,7 +92,7 @@ func plain(source string, prepare func(*lua.LState) func()) func() (func(int), f
 func inRun(source string) func() (func(int), func()) {
 	return func() (func(int), func()) {
 		run := vm.NewRun(vm.Config{
-			Hands: vm.NewHands(vm.SystemClock()), Guard: vm.NewGuard(0),
+			Clock: clock.NewDual(clock.System()), Memory: vm.NewMemoryWatcher(0),
 			Limits: vm.Limits{Timeout: time.Hour, MemoryBytes: 128 << 20},
 		})
 		L := run.Thread()

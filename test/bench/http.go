@@ -9,9 +9,10 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/tidelock-lua/tidelock/native"
 	nativehttp "github.com/tidelock-lua/tidelock/native/http"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 const (
@@ -63,7 +64,7 @@ func ourGets(url string, runs int) func() (func(int), func()) {
 		client := must(nativehttp.New(nativehttp.Options{Policy: func(tenant.ID) nativehttp.Policy { return policy }}))
 		p := &process{engine: newEngine(nil, nil, nil, nativehttp.Module(client))}
 		return shared(runs, func(n int) {
-			must(p.run(context.Background(), getScript, native.Map{"times": float64(n), "url": url}))
+			must(p.run(context.Background(), getScript, value.Map{"times": float64(n), "url": url}))
 		}), client.CloseIdle
 	}
 }

@@ -15,9 +15,10 @@ import (
 
 	"github.com/tidelock-lua/tidelock/lambda"
 	"github.com/tidelock-lua/tidelock/native"
-	"github.com/tidelock-lua/tidelock/native/vm"
 	engines "github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/test/lambdaapi"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 const (
@@ -52,10 +53,10 @@ type bytesBack struct{}
 func (bytesBack) Invoke(_ context.Context, payload []byte) ([]byte, error) { return payload, nil }
 
 func newFunctionHost(log *zap.Logger) (*lambda.Host, *engines.Engine, error) {
-	hands := vm.NewHands(vm.SystemClock())
+	hands := clock.NewDual(clock.System())
 	engine := newEngine(hands, nil, nil)
 	host, err := lambda.New(lambda.Config{
-		Engine: engine, Hands: hands, Tenants: hostScripts, Log: log,
+		Engine: engine, Clock: hands, Tenants: hostScripts, Log: log,
 		RunLog: func(*zap.Logger, *engines.Invocation) native.Logger { return discard{} },
 	})
 	return host, engine, err
@@ -178,7 +179,7 @@ func newInside() (*inside, error) {
 	if err != nil {
 		return nil, err
 	}
-	inv, failed := hostScripts.Invocation("bench", "echo", []byte(`{"order":17}`))
+	inv, failed := hostScripts.Resolve("bench", "echo", []byte(`{"order":17}`))
 	if failed != nil {
 		return nil, failed
 	}

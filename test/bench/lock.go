@@ -10,12 +10,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db/sqlite"
 	"github.com/tidelock-lua/tidelock/native/lock"
-	"github.com/tidelock-lua/tidelock/native/vm"
 	engines "github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // lockComparisons compare an uncontended native.lock.with from Lua with the
@@ -38,9 +39,9 @@ func lockComparisons() []comparison {
 	}
 }
 
-func openSQLite() (*vm.Hands, *sqlite.Store, func()) {
+func openSQLite() (*clock.Dual, *sqlite.Store, func()) {
 	dir := must(os.MkdirTemp("", "tidelock-bench"))
-	hands := vm.NewHands(vm.SystemClock())
+	hands := clock.NewDual(clock.System())
 	store := must(sqlite.Open(filepath.Join(dir, "bench.db"), hands, sqlite.Options{}))
 	return hands, store, func() {
 		store.Close()
@@ -54,7 +55,7 @@ func bareLock() (func(int), func()) {
 	key := lock.Key{Tenant: "bench", Name: "l"}
 	return func(n int) {
 		for range n {
-			now := lock.Stamp(time.Now().UnixMilli())
+			now := lock.UnixMilli(time.Now().UnixMilli())
 			row := lock.Row{Key: key, Owner: "0123456789abcdef0123456789abcdef", Start: now, Until: now + 32_000}
 			a := store.PutLock(context.Background(), row, now)
 			if d := store.DeleteLock(context.Background(), key, row.Owner); a.Err != nil || d.Err != nil {
@@ -122,7 +123,7 @@ func waiters(b *bench) error {
 // blocking is a log that holds up whoever writes to it.
 type blocking struct{ reached, release chan struct{} }
 
-func (b blocking) Log(string, string, native.Map) {
+func (b blocking) Log(string, string, value.Map) {
 	close(b.reached)
 	<-b.release
 }

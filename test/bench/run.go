@@ -11,8 +11,10 @@ import (
 	"github.com/tidelock-lua/tidelock/native/json"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/native/log"
-	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // runComparisons compare a whole run of a trivial script, fresh state
@@ -46,13 +48,13 @@ func runComparisons() []comparison {
 // newEngine makes an engine with the modules that need no store, and native.lock
 // over table, whose time is tableTime; and with more modules. A table may be nil,
 // and hands as well then.
-func newEngine(hands *vm.Hands, table lock.Table, tableTime lock.TableTime, more ...native.Module) *runtime.Engine {
+func newEngine(hands *clock.Dual, table lock.Table, tableTime lock.TableTime, more ...native.Module) *runtime.Engine {
 	if hands == nil {
-		hands = vm.NewHands(vm.SystemClock())
+		hands = clock.NewDual(clock.System())
 	}
 	locks := must(lock.New(hands, table, tableTime, lock.Options{}))
 	return runtime.New(runtime.Config{
-		Hands: hands, HostKind: "bench", HostName: "bench",
+		Clock: hands, HostKind: "bench", HostName: "bench",
 		Modules: append([]native.Module{
 			core.New(), deadline.New(), json.New(), lock.NewModule(locks, lock.ModuleOptions{}), log.New(),
 		}, more...),
@@ -62,4 +64,4 @@ func newEngine(hands *vm.Hands, table lock.Table, tableTime lock.TableTime, more
 // discard is a log that nobody reads.
 type discard struct{}
 
-func (discard) Log(string, string, native.Map) {}
+func (discard) Log(string, string, value.Map) {}

@@ -8,12 +8,13 @@ import (
 	"github.com/jackc/pgx/v5"
 	lua "github.com/yuin/gopher-lua"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/sql"
 	"github.com/tidelock-lua/tidelock/native/sql/postgres"
-	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/tenant"
 	postgresserver "github.com/tidelock-lua/tidelock/test/postgres"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 const (
@@ -147,18 +148,18 @@ func sumTo(n int) int64 { return int64(n) * int64(n+1) / 2 }
 // ourRows runs a script that reads rows.
 func ourRows(server *postgresserver.Server, script, text string, rows int) func() (func(int), func()) {
 	return func() (func(int), func()) {
-		hands := vm.NewHands(vm.SystemClock())
+		hands := clock.NewDual(clock.System())
 		connections := map[string]sql.Connection{"db": {
 			Driver: "postgres", Host: "127.0.0.1", Port: server.Port, TLS: sql.TLSOff,
 			User: postgresserver.User, Database: postgresserver.Database, Password: func() (string, error) { return secret, nil },
 		}}
 		db := sql.New(sql.Options{
-			Hands: hands, Drivers: map[string]sql.Driver{"postgres": postgres.New()},
+			Clock: hands, Drivers: map[string]sql.Driver{"postgres": postgres.New()},
 			Connections: func(tenant.ID) map[string]sql.Connection { return connections },
 		})
 		p := &process{engine: newEngine(hands, nil, nil, sql.Module(db))}
 		return func(n int) {
-			must(p.run(context.Background(), script, native.Map{"times": float64(n), "sql": text, "sum": float64(sumTo(rows))}))
+			must(p.run(context.Background(), script, value.Map{"times": float64(n), "sql": text, "sum": float64(sumTo(rows))}))
 		}, func() { db.Close() }
 	}
 }

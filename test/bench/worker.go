@@ -12,8 +12,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/lock"
+
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // task is what a process of a benchmark is told to do: run the script once for
@@ -57,7 +58,7 @@ func (p *process) do(ctx context.Context, t task) outcome {
 	failed := make([]error, len(t.Events))
 	var runs sync.WaitGroup
 	for i, event := range t.Events {
-		runs.Go(func() { o.Results[i], failed[i] = p.run(ctx, t.Script, native.Map(event)) })
+		runs.Go(func() { o.Results[i], failed[i] = p.run(ctx, t.Script, value.Map(event)) })
 	}
 	runs.Wait()
 	o.Requests = p.table.requests.Load() - before
@@ -74,12 +75,12 @@ type countedTable struct {
 	requests atomic.Int64
 }
 
-func (c *countedTable) PutLock(ctx context.Context, row lock.Row, now lock.Stamp) lock.Answer {
+func (c *countedTable) PutLock(ctx context.Context, row lock.Row, now lock.UnixMilli) lock.RowResult {
 	c.requests.Add(1)
 	return c.Table.PutLock(ctx, row, now)
 }
 
-func (c *countedTable) DeleteLock(ctx context.Context, key lock.Key, owner string) lock.Answer {
+func (c *countedTable) DeleteLock(ctx context.Context, key lock.Key, owner string) lock.RowResult {
 	c.requests.Add(1)
 	return c.Table.DeleteLock(ctx, key, owner)
 }

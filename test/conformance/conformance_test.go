@@ -17,6 +17,8 @@ import (
 	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // suite is where gopher-lua's source lies.
@@ -48,12 +50,12 @@ func files(t *testing.T) (dir string, names []string) {
 // quiet drops what a file prints.
 type quiet struct{}
 
-func (quiet) Log(string, string, native.Map) {}
+func (quiet) Log(string, string, value.Map) {}
 
 // try runs a file's text as a script and returns how it failed, "" if it did
 // not.
 func try(ctx context.Context, dir, name, text string) string {
-	engine := runtime.New(runtime.Config{Modules: []native.Module{core.New()}, Guard: vm.NewGuard(0)})
+	engine := runtime.New(runtime.Config{Modules: []native.Module{core.New()}, Memory: vm.NewMemoryWatcher(0)})
 	r := engine.Run(ctx, runtime.Invocation{
 		Tenant: "lua", Script: filepath.Base(name), Source: text, Log: quiet{},
 		Scripts: []fs.FS{os.DirFS(filepath.Join(dir, filepath.Dir(name)))},

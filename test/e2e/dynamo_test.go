@@ -16,11 +16,12 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db/dynamo"
 	"github.com/tidelock-lua/tidelock/native/lock"
-	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/test/dynamolocal"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // TestLocksOnDynamoDB runs the program against one emulator, which takes
@@ -245,7 +246,7 @@ func testCosts(t *testing.T, tb *table) {
 // putLock makes the row of a lock that another process holds, or has held.
 func (tb *table) putLock(name string, until time.Time) {
 	tb.t.Helper()
-	s, err := dynamo.Open(tb.t.Context(), vm.NewHands(vm.SystemClock()), dynamo.Options{
+	s, err := dynamo.Open(tb.t.Context(), clock.NewDual(clock.System()), dynamo.Options{
 		Table: tb.name, Region: region, Endpoint: tb.endpoint,
 		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
 	})
@@ -253,8 +254,8 @@ func (tb *table) putLock(name string, until time.Time) {
 		tb.t.Fatal(err)
 	}
 	defer s.Close()
-	row := lock.Row{Key: lock.Key{Tenant: "dev", Name: name}, Owner: strings.Repeat("0", 32), Start: 1, Until: lock.Stamp(until.UnixMilli())}
-	if a := s.PutLock(tb.t.Context(), row, row.Start); a.Outcome != native.Applied {
+	row := lock.Row{Key: lock.Key{Tenant: "dev", Name: name}, Owner: strings.Repeat("0", 32), Start: 1, Until: lock.UnixMilli(until.UnixMilli())}
+	if a := s.PutLock(tb.t.Context(), row, row.Start); a.Outcome != outcome.Applied {
 		tb.t.Fatal(a.Err)
 	}
 }

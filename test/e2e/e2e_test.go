@@ -23,7 +23,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/tidelock-lua/tidelock/native/db/sqlite"
-	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // The program under test: checked is built with the race detector; fast is as
@@ -53,7 +54,7 @@ func buildAndRun(m *testing.M) int {
 	}
 	// How SQLite locks files is settled by the first that a process opens, and
 	// one of these tests opens one without the engine.
-	first, err := sqlite.Open(filepath.Join(dir, "first.db"), vm.NewHands(vm.SystemClock()), sqlite.Options{})
+	first, err := sqlite.Open(filepath.Join(dir, "first.db"), clock.NewDual(clock.System()), sqlite.Options{})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

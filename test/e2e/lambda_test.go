@@ -23,9 +23,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
 	"github.com/tidelock-lua/tidelock/native/db/dynamo"
-	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/tenant"
 	"github.com/tidelock-lua/tidelock/test/lambdaapi"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // bootstrap builds the program for AWS Lambda with the race detector.
@@ -459,7 +460,7 @@ func (tb *table) functionEnv(endpoint string) []string {
 // lockRows is how many locks of a tenant have a row.
 func (tb *table) lockRows(id tenant.ID) int {
 	tb.t.Helper()
-	s, err := dynamo.Open(tb.t.Context(), vm.NewHands(vm.SystemClock()), dynamo.Options{
+	s, err := dynamo.Open(tb.t.Context(), clock.NewDual(clock.System()), dynamo.Options{
 		Table: tb.name, Region: region, Endpoint: tb.endpoint,
 		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
 	})

@@ -23,8 +23,9 @@ import (
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native/db/sqlite"
-	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // taskHost is a running `tidelock task serve`.
@@ -194,7 +195,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 // locksOf returns the locks that a tenant has in an embedded database.
 func locksOf(t *testing.T, dir string, ids ...tenant.ID) (names []string) {
 	t.Helper()
-	s, err := sqlite.Open(filepath.Join(dir, "tidelock.db"), vm.NewHands(vm.SystemClock()), sqlite.Options{})
+	s, err := sqlite.Open(filepath.Join(dir, "tidelock.db"), clock.NewDual(clock.System()), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

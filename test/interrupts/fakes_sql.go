@@ -8,13 +8,14 @@ import (
 	"sync"
 
 	"github.com/tidelock-lua/tidelock/native/sql"
-	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
-func (p *probe) databases(hands *vm.Hands) *sql.DB {
+func (p *probe) databases(hands *clock.Dual) *sql.DB {
 	return sql.New(sql.Options{
-		Hands:   hands,
+		Clock:   hands,
 		Drivers: map[string]sql.Driver{"test": driver{p}},
 		Connections: func(tenant.ID) map[string]sql.Connection {
 			all := map[string]sql.Connection{"one": {Driver: "test", MaxOpen: 1}}

@@ -5,9 +5,10 @@ import (
 	"io"
 	"sync"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/stream"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // streams are those that scripts can open.
@@ -84,10 +85,10 @@ type sink struct {
 	stalls bool
 }
 
-func (s *sink) Write(ctx context.Context, _ []byte) (native.Outcome, error) {
+func (s *sink) Write(ctx context.Context, _ []byte) (outcome.Outcome, error) {
 	s.probe.sent(ctx)
 	if s.stalls {
-		return native.Unknown, s.wait(ctx)
+		return outcome.Unknown, s.wait(ctx)
 	}
-	return native.Applied, nil
+	return outcome.Applied, nil
 }

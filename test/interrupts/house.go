@@ -22,13 +22,17 @@ import (
 	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/outcome"
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // house is a process with all native modules, over a table in memory and over
 // servers and streams that stall. Its scripts have native.probe besides.
 type house struct {
 	*probe
-	hands  *vm.Hands
+	hands  *clock.Dual
 	engine *runtime.Engine
 	site   *site
 	sql    *sql.DB
@@ -36,7 +40,7 @@ type house struct {
 
 // newHouse makes a house. yield is that of its runs; nil is production's.
 func newHouse(yield func()) (*house, error) {
-	hands := vm.NewHands(vm.SystemClock())
+	hands := clock.NewDual(clock.System())
 	h := &house{probe: newProbe(hands, yield), hands: hands}
 	store := &stalling{memory.New(hands), h.probe}
 	held := lock.Row{Key: lock.Key{Tenant: observed, Name: "held"}, Owner: "another", Until: math.MaxInt64}
@@ -61,8 +65,8 @@ func newHouse(yield func()) (*house, error) {
 		modules[i] = h.watch(modules[i])
 	}
 	h.engine = runtime.New(runtime.Config{
-		Hands: hands, Modules: append(modules, h.probe.module()), HostKind: "test", HostName: "interrupts",
-		Guard: vm.NewGuard(0), Yield: yield,
+		Clock: hands, Modules: append(modules, h.probe.module()), HostKind: "test", HostName: "interrupts",
+		Memory: vm.NewMemoryWatcher(0), Yield: yield,
 	})
 	return h, nil
 }
@@ -89,7 +93,7 @@ func (h *house) run(ctx context.Context, id tenant.ID, source string) *runtime.R
 
 type discard struct{}
 
-func (discard) Log(string, string, native.Map) {}
+func (discard) Log(string, string, value.Map) {}
 
 // stalling is a table that doesn't answer about the partition or the lock
 // "silent", and tells the probe of each request that goes out.
@@ -114,48 +118,48 @@ func (s *stalling) stalls(ctx context.Context, name string) bool {
 	return true
 }
 
-func gaveUp(ctx context.Context, outcome native.Outcome) native.Attempt {
-	return native.Attempt{Outcome: outcome, Err: ctx.Err()}
+func gaveUp(ctx context.Context, result outcome.Outcome) outcome.Attempt {
+	return outcome.Attempt{Outcome: result, Err: ctx.Err()}
 }
 
-func (s *stalling) Get(ctx context.Context, key db.Key, stale bool) db.Answer {
+func (s *stalling) Get(ctx context.Context, key db.Key, stale bool) db.RowResult {
 	if s.stalls(ctx, key.Partition) {
-		return db.Answer{Attempt: gaveUp(ctx, native.NotApplied)}
+		return db.RowResult{Attempt: gaveUp(ctx, outcome.NotApplied)}
 	}
 	return s.Store.Get(ctx, key, stale)
 }
 
-func (s *stalling) GetMany(ctx context.Context, keys []db.Key, stale bool) db.Found {
+func (s *stalling) GetMany(ctx context.Context, keys []db.Key, stale bool) db.BatchResult {
 	if s.stalls(ctx, keys[0].Partition) {
-		return db.Found{Attempt: gaveUp(ctx, native.NotApplied)}
+		return db.BatchResult{Attempt: gaveUp(ctx, outcome.NotApplied)}
 	}
 	return s.Store.GetMany(ctx, keys, stale)
 }
 
-func (s *stalling) Query(ctx context.Context, q db.Query) db.Listing {
+func (s *stalling) Query(ctx context.Context, q db.Query) db.QueryResult {
 	if s.stalls(ctx, q.Partition) {
-		return db.Listing{Attempt: gaveUp(ctx, native.NotApplied)}
+		return db.QueryResult{Attempt: gaveUp(ctx, outcome.NotApplied)}
 	}
 	return s.Store.Query(ctx, q)
 }
 
-func (s *stalling) Write(ctx context.Context, w db.Write, now int64) db.Answer {
+func (s *stalling) Write(ctx context.Context, w db.Write, now int64) db.RowResult {
 	if s.stalls(ctx, w.Key.Partition) {
-		return db.Answer{Attempt: gaveUp(ctx, native.Unknown)}
+		return db.RowResult{Attempt: gaveUp(ctx, outcome.Unknown)}
 	}
 	return s.Store.Write(ctx, w, now)
 }
 
-func (s *stalling) Transact(ctx context.Context, token string, writes []db.Write, now int64) db.Verdict {
+func (s *stalling) Transact(ctx context.Context, token string, writes []db.Write, now int64) db.TransactResult {
 	if s.stalls(ctx, writes[0].Key.Partition) {
-		return db.Verdict{Attempt: gaveUp(ctx, native.Unknown)}
+		return db.TransactResult{Attempt: gaveUp(ctx, outcome.Unknown)}
 	}
 	return s.Store.Transact(ctx, token, writes, now)
 }
 
-func (s *stalling) PutLock(ctx context.Context, row lock.Row, now lock.Stamp) lock.Answer {
+func (s *stalling) PutLock(ctx context.Context, row lock.Row, now lock.UnixMilli) lock.RowResult {
 	if s.stalls(ctx, row.Name) {
-		return lock.Answer{Attempt: gaveUp(ctx, native.Unknown)}
+		return lock.RowResult{Attempt: gaveUp(ctx, outcome.Unknown)}
 	}
 	return s.Store.PutLock(ctx, row, now)
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // probe is native.probe, which looks at the calls of one script.
@@ -24,7 +26,7 @@ import (
 //	native.probe.mark()      as begin, and
 //	native.probe.lag()       as over, but for many scripts at once
 type probe struct {
-	hands *vm.Hands
+	hands *clock.Dual
 	yield func()       // as that of the runs
 	end   atomic.Int64 // of the deadline that is open, on the fast hand
 	late  atomic.Int64 // calls and requests that began after it
@@ -46,7 +48,7 @@ type probe struct {
 // counts.
 const stallMax = 500 * time.Microsecond
 
-func newProbe(hands *vm.Hands, yield func()) *probe {
+func newProbe(hands *clock.Dual, yield func()) *probe {
 	p := &probe{hands: hands, yield: yield, lags: map[string][]time.Duration{}, found: map[string]bool{}}
 	p.end.Store(math.MaxInt64)
 	return p
@@ -67,7 +69,7 @@ func (p *probe) begin(c *native.Call) error {
 		p.lost = p.stalls.total()
 	}
 	left, _ := c.Run.Remaining()
-	p.end.Store(int64(p.hands.Fast() + left))
+	p.end.Store(int64(p.hands.ElapsedMax() + left))
 	return nil
 }
 
@@ -81,7 +83,7 @@ func (p *probe) over(c *native.Call) error {
 		p.again++
 		return c.Return(lua.LFalse)
 	}
-	lag := c.Entered().Fast - time.Duration(end)
+	lag := c.Entered().ElapsedMax - time.Duration(end)
 	if p.stalls != nil && p.stalls.total()-p.lost > stallMax {
 		if !last && p.spare > 0 {
 			p.spare--
@@ -99,7 +101,7 @@ type markKey struct{}
 
 func (p *probe) mark(c *native.Call) error {
 	left, _ := c.Run.Remaining()
-	c.Run.SetValue(markKey{}, p.hands.Fast()+left)
+	c.Run.SetValue(markKey{}, p.hands.ElapsedMax()+left)
 	return nil
 }
 
@@ -108,7 +110,7 @@ func (p *probe) lag(c *native.Call) error {
 		now := time.Now()
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.marked = append(p.marked, timed{now.Add(end - c.Entered().Fast), now, 10 * time.Millisecond})
+		p.marked = append(p.marked, timed{now.Add(end - c.Entered().ElapsedMax), now, 10 * time.Millisecond})
 		c.Run.SetValue(markKey{}, nil)
 	}
 	return nil
@@ -118,8 +120,8 @@ func (p *probe) lag(c *native.Call) error {
 // between a call's look at the clock and its request, so engines look again:
 // what they would refuse doesn't count.
 func (p *probe) sent(ctx context.Context) {
-	at := p.hands.Fast()
-	if p.stalls == nil || !vm.Ended(ctx) {
+	at := p.hands.ElapsedMax()
+	if p.stalls == nil || !clock.Ended(ctx) {
 		p.began(at)
 	}
 }
@@ -128,7 +130,7 @@ func (p *probe) sent(ctx context.Context) {
 // fake time stands still in between.
 func (p *probe) wrote() {
 	if p.stalls == nil {
-		p.began(p.hands.Fast())
+		p.began(p.hands.ElapsedMax())
 	}
 }
 
@@ -145,7 +147,7 @@ func (p *probe) watch(m native.Module) native.Module {
 	m.Funcs = slices.Clone(m.Funcs)
 	for i, f := range m.Funcs {
 		m.Funcs[i].Do = func(c *native.Call) error {
-			p.began(c.Entered().Fast)
+			p.began(c.Entered().ElapsedMax)
 			err := f.Do(c)
 			for n := 1; n <= c.L.GetTop(); n++ {
 				switch v := c.L.Get(n).(type) {
@@ -178,7 +180,7 @@ func (p *probe) walk(c *native.Call) error {
 
 func (p *probe) fields(path string, t *lua.LTable, seen map[*lua.LTable]bool) {
 	seen[t] = true
-	vm.Fill(t)
+	vm.Materialize(t)
 	t.ForEach(func(key, v lua.LValue) {
 		name := path + key.String()
 		switch v := v.(type) {

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // rateMax is how many millionths an oscillator may be off, against the
@@ -66,9 +66,9 @@ func rated(d time.Duration, rate int64) time.Duration {
 	return d + time.Duration(int64(d)*rate/1_000_000)
 }
 
-func (m *machine) read() vm.Instant {
+func (m *machine) read() clock.Instant {
 	m.settle()
-	return vm.Instant{Wall: epoch.Add(m.wall), Mono: m.mono}
+	return clock.Instant{Wall: epoch.Add(m.wall), Mono: m.mono}
 }
 
 func (m *machine) monotonic() time.Duration {

@@ -5,9 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/lock"
-	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // TestARealMutexPassesAndNoLockFails looks whether the judges can tell.
@@ -25,8 +26,8 @@ func TestARealMutexPassesAndNoLockFails(t *testing.T) {
 func TestMutantsAreCaught(t *testing.T) {
 	for name, m := range map[string]mutant{
 		"no guard": {table: func(p *process, real lock.Table) lock.Table {
-			return changed{real, func(row *lock.Row, _ *lock.Stamp) {
-				row.Until -= lock.Stamp(p.world.guard / time.Millisecond)
+			return changed{real, func(row *lock.Row, _ *lock.UnixMilli) {
+				row.Until -= lock.UnixMilli(p.world.guard / time.Millisecond)
 			}}
 		}},
 		"no owner condition on delete": {table: func(p *process, real lock.Table) lock.Table {
@@ -35,10 +36,10 @@ func TestMutantsAreCaught(t *testing.T) {
 		"release before unwinding":           {early: true},
 		"delete although a write is unknown": {forgets: true},
 		"the machine's wall clock for :now": {table: func(p *process, real lock.Table) lock.Table {
-			return changed{real, func(_ *lock.Row, now *lock.Stamp) { *now = p.wall() }}
+			return changed{real, func(_ *lock.Row, now *lock.UnixMilli) { *now = p.wall() }}
 		}},
 		"the machine's wall clock for until": {table: func(p *process, real lock.Table) lock.Table {
-			return changed{real, func(row *lock.Row, _ *lock.Stamp) {
+			return changed{real, func(row *lock.Row, _ *lock.UnixMilli) {
 				row.Until += p.wall() - row.Start
 				row.Start = p.wall()
 			}}
@@ -62,15 +63,15 @@ func checkCaught(t *testing.T, m mutant, breaks promise) {
 	t.Errorf("%d seeds: got no breach of %q, want one", *seeds, breaks)
 }
 
-func (p *process) wall() lock.Stamp { return lock.Stamp(p.Now().Wall.UnixMilli()) }
+func (p *process) wall() lock.UnixMilli { return lock.UnixMilli(p.Now().Wall.UnixMilli()) }
 
 // changed changes every put on its way.
 type changed struct {
 	lock.Table
-	change func(*lock.Row, *lock.Stamp)
+	change func(*lock.Row, *lock.UnixMilli)
 }
 
-func (c changed) PutLock(ctx context.Context, row lock.Row, now lock.Stamp) lock.Answer {
+func (c changed) PutLock(ctx context.Context, row lock.Row, now lock.UnixMilli) lock.RowResult {
 	c.change(&row, &now)
 	return c.Table.PutLock(ctx, row, now)
 }
@@ -81,7 +82,7 @@ type careless struct {
 	process *process
 }
 
-func (c careless) DeleteLock(ctx context.Context, key lock.Key, owner string) lock.Answer {
+func (c careless) DeleteLock(ctx context.Context, key lock.Key, owner string) lock.RowResult {
 	if row, there := c.process.world.service.rows[key]; there {
 		owner = row.Owner
 	}
@@ -98,22 +99,22 @@ func newOneHand(real lock.TableTime, fast bool) lock.TableTime {
 	return oneHand{real, lock.NewTableClock(0, nil), fast}
 }
 
-func (o oneHand) turn(r vm.Reading) vm.Reading {
+func (o oneHand) turn(r clock.Reading) clock.Reading {
 	if o.fast {
-		r.Slow = r.Fast
+		r.ElapsedMin = r.ElapsedMax
 	} else {
-		r.Fast = r.Slow
+		r.ElapsedMax = r.ElapsedMin
 	}
 	return r
 }
 
-func (o oneHand) Observe(a native.Attempt) {
+func (o oneHand) Observe(a outcome.Attempt) {
 	o.real.Observe(a)
 	a.Sent, a.Received = o.turn(a.Sent), o.turn(a.Received)
 	o.wrong.Observe(a)
 }
 
-func (o oneHand) At(r vm.Reading) lock.Window {
+func (o oneHand) At(r clock.Reading) lock.Interval {
 	w, wrong := o.real.At(r), o.wrong.At(o.turn(r))
 	if o.fast {
 		w.Earliest = wrong.Earliest
@@ -126,7 +127,7 @@ func (o oneHand) At(r vm.Reading) lock.Window {
 // noLock gives every caller what it asks for.
 func noLock(p *process, _ context.Context, r lock.Request) (*held, error) {
 	nothing := func() {}
-	return &held{p.hands.Fast() + r.Lease, nothing, nothing}, nil
+	return &held{p.hands.ElapsedMax() + r.Lease, nothing, nothing}, nil
 }
 
 // mutexes are real ones, as if all processes were one.
@@ -149,16 +150,16 @@ func (m mutexes) acquire(p *process, ctx context.Context, r lock.Request) (*held
 		if err := p.Sleep(ctx, time.Second); err != nil {
 			return nil, err
 		}
-		if !r.Turn && p.hands.Fast() >= asked+min(r.Wait, r.Lease) {
+		if !r.Turn && p.hands.ElapsedMax() >= asked+min(r.Wait, r.Lease) {
 			return nil, nil
 		}
 	}
-	if !r.Turn && p.hands.Fast() >= asked+r.Lease {
+	if !r.Turn && p.hands.ElapsedMax() >= asked+r.Lease {
 		return nil, nil
 	}
 	mu.holder = p
 	if r.Turn {
-		asked = p.hands.Fast()
+		asked = p.hands.ElapsedMax()
 	}
 	return &held{
 		end:     asked + r.Lease,

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/lock"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // trip is what happens to one request.
@@ -53,9 +54,9 @@ func (w *world) trip() trip {
 }
 
 var (
-	errTimeout   = &native.Error{Code: "db_unavailable", Message: "no answer", Retryable: true}
-	errThrottled = &native.Error{Code: "db_throttled", Message: "turned down", Retryable: true}
-	errDenied    = &native.Error{Code: "db_denied", Message: "access denied"}
+	errTimeout   = &outcome.Error{Code: "db_unavailable", Message: "no answer", Retryable: true}
+	errThrottled = &outcome.Error{Code: "db_throttled", Message: "turned down", Retryable: true}
+	errDenied    = &outcome.Error{Code: "db_denied", Message: "access denied"}
 	errNoAnswer  = errors.New("connection reset")
 )
 
@@ -111,7 +112,7 @@ func (p *process) send(ctx context.Context, t trip, land func()) (end fate, date
 type table struct{ process *process }
 
 // PutLock is one attempt of a put.
-func (t table) PutLock(ctx context.Context, row lock.Row, now lock.Stamp) lock.Answer {
+func (t table) PutLock(ctx context.Context, row lock.Row, now lock.UnixMilli) lock.RowResult {
 	p := t.process
 	w := p.world
 	w.counts.puts++
@@ -119,49 +120,49 @@ func (t table) PutLock(ctx context.Context, row lock.Row, now lock.Stamp) lock.A
 	if !w.current.turn {
 		sent.from = w.current.asked
 	}
-	a := t.send(ctx, func() (native.Outcome, *lock.Row) { return w.service.putLock(row, now, sent) },
+	a := t.send(ctx, func() (outcome.Outcome, *lock.Row) { return w.service.putLock(row, now, sent) },
 		"put", row.Key, row.Owner)
-	w.current.usable = a.Outcome == native.Applied || a.Outcome == native.Refused
+	w.current.usable = a.Outcome == outcome.Applied || a.Outcome == outcome.Refused
 	return a
 }
 
 // DeleteLock is one attempt of a conditional delete.
-func (t table) DeleteLock(ctx context.Context, key lock.Key, owner string) lock.Answer {
+func (t table) DeleteLock(ctx context.Context, key lock.Key, owner string) lock.RowResult {
 	s := t.process.world.service
-	return t.send(ctx, func() (native.Outcome, *lock.Row) { return s.deleteLock(key, owner) },
+	return t.send(ctx, func() (outcome.Outcome, *lock.Row) { return s.deleteLock(key, owner) },
 		"delete", key, owner)
 }
 
-func (t table) send(ctx context.Context, land func() (native.Outcome, *lock.Row), op string, key lock.Key, owner string) lock.Answer {
+func (t table) send(ctx context.Context, land func() (outcome.Outcome, *lock.Row), op string, key lock.Key, owner string) lock.RowResult {
 	p := t.process
 	w := p.world
-	a := lock.Answer{Attempt: native.Attempt{Sent: p.hands.Read()}}
+	a := lock.RowResult{Attempt: outcome.Attempt{Sent: p.hands.Read()}}
 	tr := w.trip()
 	n := w.number()
 	if w.log != nil {
 		w.logf("p%d #%d %s %s as %s: %s, %v out, %v back", p.id, n, op, key.Name, w.nameOf(owner), tr.fate, tr.out, tr.back)
 	}
 
-	var outcome native.Outcome
+	var result outcome.Outcome
 	var old *lock.Row
 	end, date := p.send(ctx, tr, func() {
-		outcome, old = land()
+		result, old = land()
 		if w.log != nil {
-			w.logf("p%d #%d %s lands: %s", p.id, n, op, outcomeNames[outcome])
+			w.logf("p%d #%d %s lands: %s", p.id, n, op, outcomeNames[result])
 		}
 	})
 	a.Date = date
 	switch end {
 	case answered:
-		a.Outcome, a.Old = outcome, old
+		a.Outcome, a.Old = result, old
 	case turned:
-		a.Outcome, a.Err = native.NotApplied, errThrottled
+		a.Outcome, a.Err = outcome.NotApplied, errThrottled
 	case denied:
-		a.Outcome, a.Err = native.NotApplied, errDenied
+		a.Outcome, a.Err = outcome.NotApplied, errDenied
 	case unreachable:
-		a.Outcome, a.Err = native.NotApplied, errTimeout
+		a.Outcome, a.Err = outcome.NotApplied, errTimeout
 	default:
-		a.Outcome, a.Err = native.Unknown, errNoAnswer
+		a.Outcome, a.Err = outcome.Unknown, errNoAnswer
 	}
 	a.Received = p.hands.Read()
 	if w.log != nil {
@@ -170,6 +171,6 @@ func (t table) send(ctx context.Context, land func() (native.Outcome, *lock.Row)
 	return a
 }
 
-var outcomeNames = map[native.Outcome]string{
-	native.Unknown: "unknown", native.Applied: "applied", native.Refused: "refused", native.NotApplied: "not applied",
+var outcomeNames = map[outcome.Outcome]string{
+	outcome.Unknown: "unknown", outcome.Applied: "applied", outcome.Refused: "refused", outcome.NotApplied: "not applied",
 }

@@ -5,7 +5,8 @@ import (
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native/lock"
-	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // process is one process on one machine: its hands, its idea of the table's
@@ -14,7 +15,7 @@ type process struct {
 	id      int
 	world   *world
 	machine *machine
-	hands   *vm.Hands
+	hands   *clock.Dual
 	time    lock.TableTime
 	locks   *lock.Locks
 	threads []*thread
@@ -62,7 +63,7 @@ func (w *world) connect(m *machine) *process {
 	w.service.processes++
 	p := &process{id: w.service.processes, world: w, machine: m}
 	w.all = append(w.all, p)
-	p.hands = vm.NewHands(p)
+	p.hands = clock.NewDual(p)
 	p.time = lock.NewTableClock(0, nil)
 	if w.broken.time != nil {
 		p.time = w.broken.time(p.time)
@@ -74,7 +75,7 @@ func (w *world) connect(m *machine) *process {
 	var err error
 	p.locks, err = lock.New(p.hands, tbl, p.time, lock.Options{
 		Guard: w.guard, Jitter: w.rnd.Float64, Timeout: p.within,
-		Events: lock.Events{Healed: func(lock.Key) { w.counts.healed++ }},
+		Events: lock.Events{AmbiguityResolved: func(lock.Key) { w.counts.healed++ }},
 	})
 	if err != nil {
 		panic(err) // guards are chosen by us
@@ -130,8 +131,8 @@ func (p *process) whenAwake(do func()) {
 	}
 }
 
-// Now and Sleep make p the [vm.Clock] of itself.
-func (p *process) Now() vm.Instant { return p.machine.read() }
+// Now and Sleep make p the [clock.Clock] of itself.
+func (p *process) Now() clock.Instant { return p.machine.read() }
 
 func (p *process) Sleep(ctx context.Context, d time.Duration) error {
 	if d > 0 {

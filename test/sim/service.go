@@ -3,8 +3,9 @@ package sim
 import (
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/lock"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // epoch is when every world begins.
@@ -51,26 +52,26 @@ func (s *service) date() time.Time {
 	return s.clock().Add(between(s.world.rnd, -spread, spread)).Truncate(time.Second)
 }
 
-func (s *service) putLock(row lock.Row, now lock.Stamp, p put) (native.Outcome, *lock.Row) {
+func (s *service) putLock(row lock.Row, now lock.UnixMilli, p put) (outcome.Outcome, *lock.Row) {
 	old, there := s.rows[row.Key]
 	if there && old.Until > now {
 		s.checkBlocking(old, p)
-		return native.Refused, &old.Row
+		return outcome.Refused, &old.Row
 	}
 	s.rows[row.Key] = stored{row, p}
-	return native.Applied, nil
+	return outcome.Applied, nil
 }
 
-func (s *service) deleteLock(key lock.Key, owner string) (native.Outcome, *lock.Row) {
+func (s *service) deleteLock(key lock.Key, owner string) (outcome.Outcome, *lock.Row) {
 	old, there := s.rows[key]
 	switch {
 	case !there:
-		return native.Refused, nil
+		return outcome.Refused, nil
 	case old.Owner != owner:
-		return native.Refused, &old.Row
+		return outcome.Refused, &old.Row
 	}
 	delete(s.rows, key)
-	return native.Applied, nil
+	return outcome.Applied, nil
 }
 
 func (s *service) get(key lock.Key) int { return s.counters[key] }

@@ -103,11 +103,11 @@ type Tenant struct {
 	// Tokens let their bearers act for the tenant over HTTP, as
 	// "sha256:<hex>".
 	Tokens []string `key:"tokens"`
-	// Running, ScriptRunning and Queue are instead of tenant_running,
+	// MaxConcurrency, ScriptRunning and Queue are instead of tenant_running,
 	// script_running and queue of tidelock task serve.
-	Running       Count `key:"running"`
-	ScriptRunning Count `key:"script_running"`
-	Queue         Count `key:"queue"`
+	MaxConcurrency       Count `key:"running"`
+	ScriptMaxConcurrency Count `key:"script_running"`
+	Queue                Count `key:"queue"`
 }
 
 // Task configures tidelock task serve.
@@ -126,11 +126,11 @@ type Task struct {
 	// ECS is asked not to end the task, to scale in or to deploy, until it is
 	// over. 0: never. Default 10 s.
 	ProtectAfter Threshold `key:"protect_after"`
-	// Running bounds the runs at once of the process, of one tenant and of one
+	// MaxConcurrency bounds the runs at once of the process, of one tenant and of one
 	// script. Defaults 256, 64 and 64.
-	Running       Count `key:"running"`
-	TenantRunning Count `key:"tenant_running"`
-	ScriptRunning Count `key:"script_running"`
+	MaxConcurrency       Count `key:"running"`
+	TenantMaxConcurrency Count `key:"tenant_running"`
+	ScriptMaxConcurrency Count `key:"script_running"`
 	// Queue is how many invocations of a tenant may wait. Default 1000.
 	Queue Count `key:"queue"`
 	// Schedules by their names.

@@ -205,11 +205,11 @@ tenants:
 	if err != nil {
 		t.Fatal(err)
 	}
-	inv, failed := d.Invocation("acme", "import", nil)
+	inv, failed := d.Resolve("acme", "import", nil)
 	if failed != nil || inv.Limits.Timeout != time.Minute || len(inv.Scripts) != 2 {
 		t.Errorf("got %+v, %v", inv, failed)
 	}
-	if _, failed := d.Invocation("acme", "link", nil); failed == nil {
+	if _, failed := d.Resolve("acme", "link", nil); failed == nil {
 		t.Error("a link leads out of a tenant's folder")
 	}
 }

@@ -75,11 +75,11 @@ func (t *Traces) Call(ctx context.Context, name string) func() {
 // Locks make spans of waits and holds, once they are over.
 func (t *Traces) Locks() lock.Events {
 	return lock.Events{
-		Asked: func(a lock.Asked) {
+		Acquire: func(a lock.AcquireEvent) {
 			t.past("lock wait", a.Waited, a.By, a.Key, attribute.Bool("tidelock.lock.acquired", a.Acquired),
 				attribute.String("tidelock.lock.scope", a.Scope.String()))
 		},
-		Released: func(r lock.Released) {
+		Release: func(r lock.ReleaseEvent) {
 			t.past("lock hold", r.Held, r.By, r.Key, attribute.String("tidelock.lock.released", r.How.String()),
 				attribute.String("tidelock.lock.scope", r.Scope.String()))
 		},

@@ -8,11 +8,12 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/tidelock-lua/tidelock/native/outcome"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/task"
@@ -95,13 +96,13 @@ func (m *Metrics) Begin(ctx context.Context, _ *runtime.Invocation) (context.Con
 	m.running.Inc()
 	return ctx, func(r *runtime.Result) {
 		m.running.Dec()
-		outcome := outcome(r)
-		m.runs.WithLabelValues(outcome).Inc()
-		m.runSeconds.WithLabelValues(outcome).Observe(r.Duration.Seconds())
+		result := result(r)
+		m.runs.WithLabelValues(result).Inc()
+		m.runSeconds.WithLabelValues(result).Observe(r.Duration.Seconds())
 	}
 }
 
-func outcome(r *runtime.Result) string {
+func result(r *runtime.Result) string {
 	if r.Error != nil {
 		return string(r.Error.Type)
 	}
@@ -131,16 +132,16 @@ func (m *Metrics) ClockAhead(d time.Duration) { m.clockAhead.Set(d.Seconds()) }
 // Locks count what happens to locks.
 func (m *Metrics) Locks() lock.Events {
 	return lock.Events{
-		Attempted: func(_ lock.Key, o native.Outcome) { m.lockAttempts.WithLabelValues(o.String()).Inc() },
-		Healed:    func(lock.Key) { m.healed.Inc() },
-		Asked: func(a lock.Asked) {
+		Attempted:         func(_ lock.Key, o outcome.Outcome) { m.lockAttempts.WithLabelValues(o.String()).Inc() },
+		AmbiguityResolved: func(lock.Key) { m.healed.Inc() },
+		Acquire: func(a lock.AcquireEvent) {
 			acquired := "false"
 			if a.Acquired {
 				acquired = "true"
 			}
 			m.lockWaits.WithLabelValues(a.Scope.String(), acquired).Observe(a.Waited.Seconds())
 		},
-		Released: func(r lock.Released) {
+		Release: func(r lock.ReleaseEvent) {
 			scope := r.Scope.String()
 			m.lockHolds.WithLabelValues(scope).Observe(r.Held.Seconds())
 			if r.Lease > 0 {

@@ -16,19 +16,21 @@ import (
 	"github.com/tidelock-lua/tidelock/native/core"
 	"github.com/tidelock-lua/tidelock/native/deadline"
 	"github.com/tidelock-lua/tidelock/native/lock"
-	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 type nowhere struct{}
 
-func (nowhere) Log(string, string, native.Map) {}
+func (nowhere) Log(string, string, value.Map) {}
 
 // run runs a script with metrics and traces.
 func run(t *testing.T, m *Metrics, traces *spans.Traces, source string) *runtime.Result {
 	t.Helper()
-	hands := vm.NewHands(vm.SystemClock())
+	hands := clock.NewDual(clock.System())
 	events := []lock.Events{m.Locks()}
 	if traces != nil {
 		events = append(events, traces.Locks())
@@ -38,7 +40,7 @@ func run(t *testing.T, m *Metrics, traces *spans.Traces, source string) *runtime
 		t.Fatal(err)
 	}
 	engine := runtime.New(runtime.Config{
-		Hands: hands, Observer: Observer(m, traces),
+		Clock: hands, Observer: Observer(m, traces),
 		Modules: []native.Module{core.New(), deadline.New(), lock.NewModule(locks, lock.ModuleOptions{})},
 	})
 	return engine.Run(t.Context(), runtime.Invocation{

@@ -15,6 +15,8 @@ import (
 	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/json"
 	"github.com/tidelock-lua/tidelock/runtime"
+
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // NewLog returns a log that writes whole records to w, one at a time: as
@@ -70,7 +72,7 @@ func Level(name string) zapcore.Level { return levels[cmp.Or(name, "debug")] }
 // Log writes a record. Its text and fields are values of the record, escaped
 // by the encoder: a script can't forge a line or a field of ours. What is too
 // long is cut and the record marked.
-func (s scriptLog) Log(level, message string, fields native.Map) {
+func (s scriptLog) Log(level, message string, fields value.Map) {
 	var out []zap.Field
 	text := strings.ToValidUTF8(message, "\uFFFD")
 	short, left := cut(text, recordBytesMax)

@@ -16,7 +16,7 @@ import (
 // rest is for what Go doesn't count. Scripts together may hold two thirds of the soft limit
 // after a garbage collection, because there is garbage besides. A process
 // without any limit ends no run for its own sake.
-func newGuard() *vm.Guard {
+func newGuard() *vm.MemoryWatcher {
 	limit := debug.SetMemoryLimit(-1)
 	if limit == math.MaxInt64 {
 		container := functionMemory(os.Getenv("AWS_LAMBDA_FUNCTION_MEMORY_SIZE"))
@@ -24,12 +24,12 @@ func newGuard() *vm.Guard {
 			container = containerMemory(os.DirFS("/sys/fs/cgroup"))
 		}
 		if container == 0 {
-			return vm.NewGuard(0)
+			return vm.NewMemoryWatcher(0)
 		}
 		limit = container / 10 * 9
 		debug.SetMemoryLimit(limit)
 	}
-	return vm.NewGuard(limit / 3 * 2)
+	return vm.NewMemoryWatcher(limit / 3 * 2)
 }
 
 // functionMemory returns the memory of a function of AWS Lambda in bytes, 0 for

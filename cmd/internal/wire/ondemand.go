@@ -4,11 +4,12 @@ import (
 	"context"
 	"sync"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/lock"
-	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // onDemand is an engine that opens at the first request: a script that stores
@@ -16,7 +17,7 @@ import (
 // until an opening succeeds.
 type onDemand struct {
 	open  func() (Store, error)
-	hands *vm.Hands
+	hands *clock.Dual
 
 	mu     sync.Mutex // guards opened
 	opened Store
@@ -24,20 +25,20 @@ type onDemand struct {
 
 // engine returns the opened Store, or the attempt that tells why there is
 // none.
-func (o *onDemand) engine() (Store, native.Attempt) {
+func (o *onDemand) engine() (Store, outcome.Attempt) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.opened == nil {
 		now := o.hands.Read()
 		e, err := o.open()
 		if err != nil {
-			return nil, native.Attempt{Outcome: native.NotApplied, Sent: now, Received: o.hands.Read(), Err: &native.Error{
+			return nil, outcome.Attempt{Outcome: outcome.NotApplied, Sent: now, Received: o.hands.Read(), Err: &outcome.Error{
 				Code: db.CodeUnavailable, Message: "the database can't be opened", Cause: err,
 			}}
 		}
 		o.opened = e
 	}
-	return o.opened, native.Attempt{}
+	return o.opened, outcome.Attempt{}
 }
 
 // DropIdle closes connections that nobody uses, if the engine has any.
@@ -59,58 +60,58 @@ func (o *onDemand) Close() error {
 	return o.opened.Close()
 }
 
-func (o *onDemand) Get(ctx context.Context, key db.Key, stale bool) db.Answer {
+func (o *onDemand) Get(ctx context.Context, key db.Key, stale bool) db.RowResult {
 	e, failed := o.engine()
 	if e == nil {
-		return db.Answer{Attempt: failed}
+		return db.RowResult{Attempt: failed}
 	}
 	return e.Get(ctx, key, stale)
 }
 
-func (o *onDemand) GetMany(ctx context.Context, keys []db.Key, stale bool) db.Found {
+func (o *onDemand) GetMany(ctx context.Context, keys []db.Key, stale bool) db.BatchResult {
 	e, failed := o.engine()
 	if e == nil {
-		return db.Found{Attempt: failed}
+		return db.BatchResult{Attempt: failed}
 	}
 	return e.GetMany(ctx, keys, stale)
 }
 
-func (o *onDemand) Query(ctx context.Context, q db.Query) db.Listing {
+func (o *onDemand) Query(ctx context.Context, q db.Query) db.QueryResult {
 	e, failed := o.engine()
 	if e == nil {
-		return db.Listing{Attempt: failed}
+		return db.QueryResult{Attempt: failed}
 	}
 	return e.Query(ctx, q)
 }
 
-func (o *onDemand) Write(ctx context.Context, w db.Write, now int64) db.Answer {
+func (o *onDemand) Write(ctx context.Context, w db.Write, now int64) db.RowResult {
 	e, failed := o.engine()
 	if e == nil {
-		return db.Answer{Attempt: failed}
+		return db.RowResult{Attempt: failed}
 	}
 	return e.Write(ctx, w, now)
 }
 
-func (o *onDemand) Transact(ctx context.Context, token string, writes []db.Write, now int64) db.Verdict {
+func (o *onDemand) Transact(ctx context.Context, token string, writes []db.Write, now int64) db.TransactResult {
 	e, failed := o.engine()
 	if e == nil {
-		return db.Verdict{Attempt: failed}
+		return db.TransactResult{Attempt: failed}
 	}
 	return e.Transact(ctx, token, writes, now)
 }
 
-func (o *onDemand) PutLock(ctx context.Context, row lock.Row, now lock.Stamp) lock.Answer {
+func (o *onDemand) PutLock(ctx context.Context, row lock.Row, now lock.UnixMilli) lock.RowResult {
 	e, failed := o.engine()
 	if e == nil {
-		return lock.Answer{Attempt: failed}
+		return lock.RowResult{Attempt: failed}
 	}
 	return e.PutLock(ctx, row, now)
 }
 
-func (o *onDemand) DeleteLock(ctx context.Context, key lock.Key, owner string) lock.Answer {
+func (o *onDemand) DeleteLock(ctx context.Context, key lock.Key, owner string) lock.RowResult {
 	e, failed := o.engine()
 	if e == nil {
-		return lock.Answer{Attempt: failed}
+		return lock.RowResult{Attempt: failed}
 	}
 	return e.DeleteLock(ctx, key, owner)
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/db/dynamo"
 	"github.com/tidelock-lua/tidelock/native/lock"
-	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // Store is what an engine of native.db offers.
@@ -23,12 +24,12 @@ type Store interface {
 }
 
 // OpenTable opens the configured table of DynamoDB, without a request to it.
-func OpenTable(ctx context.Context, c config.DB, hands *vm.Hands, log *zap.Logger) (*dynamo.Store, error) {
+func OpenTable(ctx context.Context, c config.DB, hands *clock.Dual, log *zap.Logger) (*dynamo.Store, error) {
 	return dynamo.Open(ctx, hands, dynamo.Options{Table: c.Table, Region: c.Region, Endpoint: c.Endpoint, Log: log})
 }
 
 // openStore opens the engine that the configuration has chosen.
-func (c Config) openStore(hands *vm.Hands) (store Store, err error) {
+func (c Config) openStore(hands *clock.Dual) (store Store, err error) {
 	switch db := c.Config.DB; {
 	case db.Table != "":
 		store, err = OpenTable(context.Background(), db, hands, c.Log)
@@ -53,8 +54,8 @@ func (c Config) tableTime() lock.TableTime {
 	}
 	skew := time.Duration(c.Config.Lock.MaxSkewMillis) * time.Millisecond
 	return lock.NewTableClock(skew, func(off time.Duration) {
-		if c.Watch.ClockAhead != nil {
-			c.Watch.ClockAhead(off)
+		if c.Observers.ClockAhead != nil {
+			c.Observers.ClockAhead(off)
 		}
 		if off == 0 {
 			c.Log.Info("this machine's clock agrees with the table's again")

@@ -21,9 +21,10 @@ import (
 	"github.com/tidelock-lua/tidelock/native/log"
 	"github.com/tidelock-lua/tidelock/native/sql"
 	"github.com/tidelock-lua/tidelock/native/stream"
-	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // Config is what a program is put together from.
@@ -36,7 +37,7 @@ type Config struct {
 	Log *zap.Logger
 	// Embedded opens the embedded engine on a file. Default: the program has
 	// none. A value, so that a program without it doesn't carry SQLite.
-	Embedded func(file string, hands *vm.Hands) (Store, error)
+	Embedded func(file string, hands *clock.Dual) (Store, error)
 	// SQLDrivers are those that connections of native.sql may name.
 	SQLDrivers map[string]sql.Driver
 	// Streams are those of native.stream, the same for every tenant. Default:
@@ -47,12 +48,12 @@ type Config struct {
 	Listeners []string
 	// Modules are native modules that only this program has.
 	Modules []native.Module
-	// Watch is told what happens, besides the log.
-	Watch Watch
+	// Observers is told what happens, besides the log.
+	Observers Observers
 }
 
-// Watch is where metrics and traces are made. Nil fields are not called.
-type Watch struct {
+// Observers is where metrics and traces are made. Nil fields are not called.
+type Observers struct {
 	Runs  runtime.Observer
 	Locks []lock.Events
 	// ClockAhead is told how far this machine's clock is ahead of the table's, 0
@@ -65,7 +66,7 @@ type Watch struct {
 // Program is a runtime with its store.
 type Program struct {
 	Engine *runtime.Engine
-	Hands  *vm.Hands
+	Clock  *clock.Dual
 	// Locks are those of native.lock, for hosts.
 	Locks *lock.Locks
 	// Store opens at its first request.
@@ -79,7 +80,7 @@ type Program struct {
 
 // New puts a program together. Close it when no run is left.
 func New(c Config) (*Program, error) {
-	hands := vm.NewHands(vm.SystemClock())
+	hands := clock.NewDual(clock.System())
 	store := &onDemand{hands: hands, open: func() (Store, error) { return c.openStore(hands) }}
 	tableTime := c.tableTime()
 	locks, err := lock.New(hands, store, tableTime, lock.Options{
@@ -100,18 +101,18 @@ func New(c Config) (*Program, error) {
 		hostName = "unknown"
 	}
 	return &Program{
-		Hands:     hands,
+		Clock:     hands,
 		Locks:     locks,
 		Store:     store,
 		TableTime: tableTime,
 		client:    client,
 		databases: databases,
 		Engine: runtime.New(runtime.Config{
-			Hands:    hands,
+			Clock:    hands,
 			HostKind: c.HostKind,
 			HostName: hostName,
-			Guard:    newGuard(),
-			Observer: c.Watch.Runs,
+			Memory:   newGuard(),
+			Observer: c.Observers.Runs,
 			Modules: append([]native.Module{
 				core.New(),
 				db.Module(db.New(store, hands, tableTime.Observe)),
@@ -144,14 +145,14 @@ func (p *Program) Close() error {
 
 // lockEvents puts into the log what an operator wants to know of locks.
 func (c Config) lockEvents() lock.Events {
-	logged := lock.Events{Released: func(r lock.Released) {
+	logged := lock.Events{Release: func(r lock.ReleaseEvent) {
 		if r.Err != nil {
 			c.Log.Warn("a lock was not released and runs out by itself", zap.String("tenantId", string(r.Key.Tenant)),
 				zap.String("lock", r.Key.Name), zap.String("runId", r.By.Run), zap.Error(r.Err))
 		}
 	}}
-	if c.Watch.Locks == nil {
+	if c.Observers.Locks == nil {
 		return logged
 	}
-	return lock.JoinEvents(append(c.Watch.Locks, logged)...)
+	return lock.JoinEvents(append(c.Observers.Locks, logged)...)
 }

@@ -9,8 +9,9 @@ import (
 	"github.com/tidelock-lua/tidelock/cmd/internal/config"
 	"github.com/tidelock-lua/tidelock/native/http"
 	"github.com/tidelock-lua/tidelock/native/sql"
-	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // platformInterfaces are the variables that name interfaces of the platform
@@ -31,14 +32,14 @@ func (c Config) openHTTP() (*http.Client, error) {
 	return http.New(http.Options{
 		Policy:  func(id tenant.ID) http.Policy { return http.Policy{Allow: c.Config.Allow(id)} },
 		Blocked: blocked,
-		Events:  http.Events{Blocked: c.Watch.Blocked},
+		Events:  http.Events{Blocked: c.Observers.Blocked},
 	})
 }
 
 // openSQL makes the databases of native.sql.
-func (c Config) openSQL(hands *vm.Hands) *sql.DB {
+func (c Config) openSQL(hands *clock.Dual) *sql.DB {
 	return sql.New(sql.Options{
-		Hands: hands, Drivers: c.SQLDrivers, Control: notThePlatform,
+		Clock: hands, Drivers: c.SQLDrivers, Control: notThePlatform,
 		Connections: func(id tenant.ID) map[string]sql.Connection {
 			all := map[string]sql.Connection{}
 			for name, s := range c.Config.Connections(id) {

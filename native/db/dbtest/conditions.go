@@ -7,8 +7,10 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // conditions are tested and acted on in one step.
@@ -98,9 +100,9 @@ func revisionsDiffer(b *Bench, _ Engine) {
 
 func getMany(b *Bench, _ Engine) {
 	rev := b.Put("a", 1.0)
-	b.Put("b", native.Null{})
+	b.Put("b", value.Null{})
 	got, err := b.Users.GetMany(b.Context(), b.Account, []string{"a", "missing", "b", "a"}, false)
-	if err != nil || len(got) != 2 || !reflect.DeepEqual(got["a"], &db.Row{Value: 1.0, Rev: rev}) || got["b"].Value != (native.Null{}) {
+	if err != nil || len(got) != 2 || !reflect.DeepEqual(got["a"], &db.Row{Value: 1.0, Rev: rev}) || got["b"].Value != (value.Null{}) {
 		b.Errorf("got %v, %v; want a and b", got, err)
 	}
 	if got, want := b.Account.Spent, int64(2+3); got != want {
@@ -124,11 +126,11 @@ func getMany(b *Bench, _ Engine) {
 func update(b *Bench, _ Engine) {
 	appendTo := func(row *db.Row) (any, error) {
 		if row == nil {
-			return native.List{"first"}, nil
+			return value.List{"first"}, nil
 		}
-		return append(native.List{}, append(row.Value.(native.List), "next")...), nil
+		return append(value.List{}, append(row.Value.(value.List), "next")...), nil
 	}
-	for _, want := range []native.List{{"first"}, {"first", "next"}} {
+	for _, want := range []value.List{{"first"}, {"first", "next"}} {
 		row, err := b.Users.Update(b.Context(), b.Account, "key", appendTo)
 		if err != nil || !reflect.DeepEqual(row.Value, want) || !reflect.DeepEqual(row, b.Get("key")) {
 			b.Fatalf("update = %v, %v; want %v, as stored", row, err, want)
@@ -172,7 +174,7 @@ func updatesTogether(b *Bench, _ Engine) {
 	const workers, times = 4, 10
 	for range workers {
 		group.Go(func() {
-			account := &Account{Left: 1 << 40}
+			account := &RunScope{Left: 1 << 40}
 			for done := 0; done < times; {
 				_, err := b.Users.Update(b.Context(), account, "key", func(row *db.Row) (any, error) {
 					if row == nil {
@@ -180,7 +182,7 @@ func updatesTogether(b *Bench, _ Engine) {
 					}
 					return row.Value.(float64) + 1, nil
 				})
-				var e *native.Error
+				var e *outcome.Error
 				if err == nil {
 					done++
 				} else if !errors.As(err, &e) || e.Code != db.CodeContention {

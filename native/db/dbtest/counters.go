@@ -5,8 +5,9 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db"
+
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // counters are whole numbers.
@@ -79,12 +80,12 @@ func addBounds(b *Bench, _ Engine) {
 }
 
 func addType(b *Bench, _ Engine) {
-	for _, value := range []any{"1", 1.5, true, native.Null{}, native.List{}, 1e20} {
-		rev := b.Put("key", value)
+	for _, v := range []any{"1", 1.5, true, value.Null{}, value.List{}, 1e20} {
+		rev := b.Put("key", v)
 		_, _, _, err := b.Users.Add(b.Context(), b.Account, "key", 1, db.AddOptions{})
 		b.WantCode(err, db.CodeType)
 		if b.Get("key").Rev != rev || b.Account.Open != 0 {
-			b.Errorf("an addition to %v changed the row or left a write open", value)
+			b.Errorf("an addition to %v changed the row or left a write open", v)
 		}
 	}
 }
@@ -142,9 +143,9 @@ func keepExpiry(b *Bench, _ Engine) {
 }
 
 // expire stores value under key, and lets its time run out.
-func (b *Bench) expire(key string, value any) (rev string) {
+func (b *Bench) expire(key string, v any) (rev string) {
 	b.Helper()
-	rev = b.PutWith(key, value, db.PutOptions{TTL: time.Second})
+	rev = b.PutWith(key, v, db.PutOptions{TTL: time.Second})
 	b.Clock.Advance(3 * time.Second)
 	return rev
 }

@@ -11,10 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/lock"
-	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // Engine is what engines implement.
@@ -26,7 +27,7 @@ type Engine interface {
 
 // Run runs the contract suite. open returns an empty engine and closes it by
 // t.Cleanup.
-func Run(t *testing.T, open func(t *testing.T, hands *vm.Hands) Engine) {
+func Run(t *testing.T, open func(t *testing.T, hands *clock.Dual) Engine) {
 	for _, part := range []struct {
 		name  string
 		tests []contract
@@ -43,9 +44,9 @@ func Run(t *testing.T, open func(t *testing.T, hands *vm.Hands) Engine) {
 		t.Run(part.name, func(t *testing.T) {
 			for _, test := range part.tests {
 				t.Run(test.name, func(t *testing.T) {
-					clock := NewClock()
-					engine := open(t, vm.NewHands(clock))
-					test.run(NewBench(t, engine, clock), engine)
+					clk := NewClock()
+					engine := open(t, clock.NewDual(clk))
+					test.run(NewBench(t, engine, clk), engine)
 				})
 			}
 		})
@@ -60,20 +61,20 @@ type contract struct {
 
 // Clock is this machine's clock, put forward by hand.
 type Clock struct {
-	vm.Clock
-	stopped *vm.Instant // what is shown instead of the machine's time
+	clock.Clock
+	stopped *clock.Instant // what is shown instead of the machine's time
 
 	mu    sync.Mutex
 	ahead time.Duration // guarded by mu
 }
 
 // NewClock returns a clock that shows the machine's time.
-func NewClock() *Clock { return &Clock{Clock: vm.SystemClock()} }
+func NewClock() *Clock { return &Clock{Clock: clock.System()} }
 
 // NewStoppedClock returns a clock that stands at wall, and moves only when it is
 // put forward. Sleeping takes time all the same.
 func NewStoppedClock(wall time.Time) *Clock {
-	return &Clock{Clock: vm.SystemClock(), stopped: &vm.Instant{Wall: wall}}
+	return &Clock{Clock: clock.System(), stopped: &clock.Instant{Wall: wall}}
 }
 
 // Advance puts the clock forward.
@@ -83,40 +84,40 @@ func (c *Clock) Advance(d time.Duration) {
 	c.ahead += d
 }
 
-// Now implements [vm.Clock].
-func (c *Clock) Now() vm.Instant {
+// Now implements [clock.Clock].
+func (c *Clock) Now() clock.Instant {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.Clock.Now()
 	if c.stopped != nil {
 		now = *c.stopped
 	}
-	return vm.Instant{Wall: now.Wall.Add(c.ahead), Mono: now.Mono + c.ahead}
+	return clock.Instant{Wall: now.Wall.Add(c.ahead), Mono: now.Mono + c.ahead}
 }
 
-// Account is a [db.Account] that counts.
-type Account struct {
+// RunScope is a [db.RunScope] that counts.
+type RunScope struct {
 	Left  int64         // data operations left
 	Spent int64         // and spent
 	Time  time.Duration // what remains of the run's time; 0 means no end
 	Open  int           // writes that are not settled
 }
 
-// Spend implements [db.Account].
-func (a *Account) Spend(n int64) error {
+// Spend implements [db.RunScope].
+func (a *RunScope) Spend(n int64) error {
 	if n > a.Left {
-		return &native.Error{Code: db.CodeBudget, Message: "no data operations left"}
+		return &outcome.Error{Code: db.CodeBudget, Message: "no data operations left"}
 	}
 	a.Left -= n
 	a.Spent += n
 	return nil
 }
 
-// Remaining implements [db.Account].
-func (a *Account) Remaining() (time.Duration, bool) { return a.Time, a.Time > 0 }
+// Remaining implements [db.RunScope].
+func (a *RunScope) Remaining() (time.Duration, bool) { return a.Time, a.Time > 0 }
 
-// Write implements [db.Account].
-func (a *Account) Write() (settled func()) {
+// Write implements [db.RunScope].
+func (a *RunScope) Write() (settled func()) {
 	a.Open++
 	return sync.OnceFunc(func() { a.Open-- })
 }
@@ -127,12 +128,12 @@ type Bench struct {
 	DB      *db.DB
 	Users   *db.Partition
 	Clock   *Clock
-	Account *Account
+	Account *RunScope
 }
 
 // NewBench opens partition "users" of tenant "acme" in store.
-func NewBench(t *testing.T, store db.Store, clock *Clock) *Bench {
-	b := &Bench{T: t, DB: db.New(store, vm.NewHands(clock), nil), Clock: clock, Account: &Account{Left: 1 << 40}}
+func NewBench(t *testing.T, store db.Store, clk *Clock) *Bench {
+	b := &Bench{T: t, DB: db.New(store, clock.NewDual(clk), nil), Clock: clk, Account: &RunScope{Left: 1 << 40}}
 	b.Users = b.Partition("acme", "users")
 	return b
 }
@@ -186,9 +187,9 @@ func (b *Bench) WantValue(key string, want any) {
 }
 
 // WantCode requires err to be an error of that code, and returns it.
-func (b *Bench) WantCode(err error, code string) *native.Error {
+func (b *Bench) WantCode(err error, code string) *outcome.Error {
 	b.Helper()
-	var e *native.Error
+	var e *outcome.Error
 	if !errors.As(err, &e) || e.Code != code {
 		b.Fatalf("error is %v, want %s", err, code)
 	}

@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // Fault is what happens to one attempt on a [Faulty] store.
@@ -56,32 +57,32 @@ func (f *Faulty) next() Fault {
 
 // spoil returns the attempt with the fault in it. carryOut says whether the
 // store is to be asked, isWrite whether the attempt may change something.
-func (fault Fault) spoil(isWrite bool) (a native.Attempt, carryOut bool) {
-	a.Outcome = native.NotApplied
+func (fault Fault) spoil(isWrite bool) (a outcome.Attempt, carryOut bool) {
+	a.Outcome = outcome.NotApplied
 	switch fault {
 	case Lost, Dropped:
 		a.Err = errors.New("connection reset")
 		if isWrite {
-			a.Outcome = native.Unknown
+			a.Outcome = outcome.Unknown
 		}
 		return a, fault == Lost
 	case Throttled:
-		a.Err = &native.Error{Code: db.CodeThrottled, Message: "slow down", Retryable: true}
+		a.Err = &outcome.Error{Code: db.CodeThrottled, Message: "slow down", Retryable: true}
 	case Conflict:
-		a.Err = &native.Error{Code: db.CodeContention, Message: "a transaction is under way", Retryable: true}
+		a.Err = &outcome.Error{Code: db.CodeContention, Message: "a transaction is under way", Retryable: true}
 	case Down:
 		a.Err = errors.New("connection refused")
 	case Denied:
-		a.Err = &native.Error{Code: db.CodeUnavailable, Message: "access denied"}
+		a.Err = &outcome.Error{Code: db.CodeUnavailable, Message: "access denied"}
 	default:
-		return native.Attempt{}, true
+		return outcome.Attempt{}, true
 	}
 	return a, false
 }
 
 // through carries out an attempt with the next fault. ask asks the store,
 // spoiled says that its answer doesn't come back.
-func through[A any](f *Faulty, isWrite bool, ask func(Fault) A, spoiled func(native.Attempt) A) A {
+func through[A any](f *Faulty, isWrite bool, ask func(Fault) A, spoiled func(outcome.Attempt) A) A {
 	fault := f.next()
 	a, carryOut := fault.spoil(isWrite)
 	if !carryOut {
@@ -94,16 +95,16 @@ func through[A any](f *Faulty, isWrite bool, ask func(Fault) A, spoiled func(nat
 	return answer
 }
 
-func answered(a native.Attempt) db.Answer { return db.Answer{Attempt: a} }
+func answered(a outcome.Attempt) db.RowResult { return db.RowResult{Attempt: a} }
 
 // Get implements [db.Store].
-func (f *Faulty) Get(ctx context.Context, key db.Key, stale bool) db.Answer {
-	return through(f, false, func(Fault) db.Answer { return f.Store.Get(ctx, key, stale) }, answered)
+func (f *Faulty) Get(ctx context.Context, key db.Key, stale bool) db.RowResult {
+	return through(f, false, func(Fault) db.RowResult { return f.Store.Get(ctx, key, stale) }, answered)
 }
 
 // GetMany implements [db.Store].
-func (f *Faulty) GetMany(ctx context.Context, keys []db.Key, stale bool) db.Found {
-	ask := func(fault Fault) db.Found {
+func (f *Faulty) GetMany(ctx context.Context, keys []db.Key, stale bool) db.BatchResult {
+	ask := func(fault Fault) db.BatchResult {
 		n := len(keys)
 		switch fault {
 		case Unprocessed:
@@ -115,21 +116,21 @@ func (f *Faulty) GetMany(ctx context.Context, keys []db.Key, stale bool) db.Foun
 		found.Unread = append(found.Unread, keys[n:]...)
 		return found
 	}
-	return through(f, false, ask, func(a native.Attempt) db.Found { return db.Found{Attempt: a} })
+	return through(f, false, ask, func(a outcome.Attempt) db.BatchResult { return db.BatchResult{Attempt: a} })
 }
 
 // Query implements [db.Store].
-func (f *Faulty) Query(ctx context.Context, q db.Query) db.Listing {
-	return through(f, false, func(Fault) db.Listing { return f.Store.Query(ctx, q) },
-		func(a native.Attempt) db.Listing { return db.Listing{Attempt: a} })
+func (f *Faulty) Query(ctx context.Context, q db.Query) db.QueryResult {
+	return through(f, false, func(Fault) db.QueryResult { return f.Store.Query(ctx, q) },
+		func(a outcome.Attempt) db.QueryResult { return db.QueryResult{Attempt: a} })
 }
 
 // Write implements [db.Store].
-func (f *Faulty) Write(ctx context.Context, w db.Write, now int64) db.Answer {
-	ask := func(fault Fault) db.Answer {
-		if fault == ExpiredStays && w.Verb == db.Add {
+func (f *Faulty) Write(ctx context.Context, w db.Write, now int64) db.RowResult {
+	ask := func(fault Fault) db.RowResult {
+		if fault == ExpiredStays && w.Kind == db.Add {
 			if old := f.Store.Get(ctx, w.Key, false); old.Row != nil && !old.Row.Alive(now) {
-				old.Outcome = native.Refused
+				old.Outcome = outcome.Refused
 				return old
 			}
 		}
@@ -139,12 +140,12 @@ func (f *Faulty) Write(ctx context.Context, w db.Write, now int64) db.Answer {
 }
 
 // Transact implements [db.Store].
-func (f *Faulty) Transact(ctx context.Context, token string, writes []db.Write, now int64) db.Verdict {
+func (f *Faulty) Transact(ctx context.Context, token string, writes []db.Write, now int64) db.TransactResult {
 	f.Tokens, f.Times = append(f.Tokens, token), append(f.Times, now)
-	ask := func(fault Fault) db.Verdict {
+	ask := func(fault Fault) db.TransactResult {
 		var refusals []db.Refusal
 		for i, w := range writes {
-			if fault != ExpiredStays || w.Verb != db.Add {
+			if fault != ExpiredStays || w.Kind != db.Add {
 				continue
 			}
 			if old := f.Store.Get(ctx, w.Key, false); old.Row != nil && !old.Row.Alive(now) {
@@ -152,9 +153,9 @@ func (f *Faulty) Transact(ctx context.Context, token string, writes []db.Write, 
 			}
 		}
 		if refusals != nil {
-			return db.Verdict{Attempt: native.Attempt{Outcome: native.Refused}, Refusals: refusals}
+			return db.TransactResult{Attempt: outcome.Attempt{Outcome: outcome.Refused}, Refusals: refusals}
 		}
 		return f.Store.Transact(ctx, token, writes, now)
 	}
-	return through(f, true, ask, func(a native.Attempt) db.Verdict { return db.Verdict{Attempt: a} })
+	return through(f, true, ask, func(a outcome.Attempt) db.TransactResult { return db.TransactResult{Attempt: a} })
 }

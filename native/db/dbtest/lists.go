@@ -7,8 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db"
+
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // lists go through a partition in the byte order of the keys.
@@ -161,7 +162,7 @@ func listChanging(b *Bench, _ Engine) {
 }
 
 func listKeys(b *Bench, _ Engine) {
-	rev := b.Put("key", native.Map{"large": strings.Repeat("x", 1000)})
+	rev := b.Put("key", value.Map{"large": strings.Repeat("x", 1000)})
 	want := []db.Item{{Key: "key", Row: db.Row{Rev: rev}}}
 	if got := b.list(db.ListOptions{Keys: true}).Items; !reflect.DeepEqual(got, want) {
 		b.Errorf("got %v, want %v", got, want)
@@ -187,7 +188,7 @@ func walk(b *Bench, _ Engine) {
 		b.Put(fmt.Sprintf("k%03d", i), float64(i))
 	}
 	for limit, want := range map[int]int{0: rows, 1: 1, 100: 100, 150: 150, 5000: rows} {
-		w, err := b.Users.Walk(db.ListOptions{Limit: limit})
+		w, err := b.Users.Iterate(db.ListOptions{Limit: limit})
 		if err != nil {
 			b.Fatal(err)
 		}

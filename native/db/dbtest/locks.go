@@ -5,9 +5,10 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/lock"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // locks are rows that engines keep for package lock.
@@ -18,13 +19,13 @@ var locks = []contract{
 	{"no partition of a script reaches the locks", lockHidden},
 }
 
-func (b *Bench) stamp() lock.Stamp { return lock.Stamp(b.Clock.Now().Wall.UnixMilli()) }
+func (b *Bench) stamp() lock.UnixMilli { return lock.UnixMilli(b.Clock.Now().Wall.UnixMilli()) }
 
 func (b *Bench) lockRow(name, owner string, lease time.Duration) lock.Row {
 	now := b.stamp()
 	return lock.Row{
 		Key:   lock.Key{Tenant: "acme", Name: name},
-		Owner: owner, Start: now, Until: now + lock.Stamp(lease.Milliseconds()),
+		Owner: owner, Start: now, Until: now + lock.UnixMilli(lease.Milliseconds()),
 		By: lock.Holder{HostKind: "cli", HostName: "host", Process: "1", Run: "run", Script: "é.lua"},
 	}
 }
@@ -32,38 +33,38 @@ func (b *Bench) lockRow(name, owner string, lease time.Duration) lock.Row {
 func lockPut(b *Bench, engine Engine) {
 	first := b.lockRow("job", "first", time.Minute)
 	second := b.lockRow("job", "second", time.Minute)
-	put := func(row lock.Row, now lock.Stamp) lock.Answer { return engine.PutLock(b.Context(), row, now) }
-	if got := put(first, b.stamp()); got.Outcome != native.Applied || got.Old != nil {
+	put := func(row lock.Row, now lock.UnixMilli) lock.RowResult { return engine.PutLock(b.Context(), row, now) }
+	if got := put(first, b.stamp()); got.Outcome != outcome.Applied || got.Old != nil {
 		b.Fatalf("the first put is answered %+v, want applied", got)
 	}
 	got := put(second, first.Until-1)
-	if got.Outcome != native.Refused || !reflect.DeepEqual(got.Old, &first) {
+	if got.Outcome != outcome.Refused || !reflect.DeepEqual(got.Old, &first) {
 		b.Errorf("one millisecond before the end: %+v, want refused with %+v", got, first)
 	}
-	if got.Sent.Wall.IsZero() || got.Received.Fast < got.Sent.Fast || got.Date.Nanosecond() != 0 {
+	if got.Sent.Wall.IsZero() || got.Received.ElapsedMax < got.Sent.ElapsedMax || got.Date.Nanosecond() != 0 {
 		b.Errorf("sent %v, received %v, date %v; want readings, and no date or one in whole seconds", got.Sent, got.Received, got.Date)
 	}
-	if got := put(second, first.Until); got.Outcome != native.Applied {
+	if got := put(second, first.Until); got.Outcome != outcome.Applied {
 		b.Errorf("at the end: %+v, want applied", got)
 	}
-	if got := put(first, b.stamp()); got.Outcome != native.Refused || got.Old.Owner != "second" {
+	if got := put(first, b.stamp()); got.Outcome != outcome.Refused || got.Old.Owner != "second" {
 		b.Errorf("after it was taken over: %+v, want refused with the second owner", got)
 	}
 }
 
 func lockDelete(b *Bench, engine Engine) {
 	row := b.lockRow("job", "owner", time.Minute)
-	if got := engine.DeleteLock(b.Context(), row.Key, "owner"); got.Outcome != native.Refused || got.Old != nil {
+	if got := engine.DeleteLock(b.Context(), row.Key, "owner"); got.Outcome != outcome.Refused || got.Old != nil {
 		b.Errorf("deleting nothing: %+v, want refused with nothing", got)
 	}
 	engine.PutLock(b.Context(), row, b.stamp())
-	if got := engine.DeleteLock(b.Context(), row.Key, "other"); got.Outcome != native.Refused || !reflect.DeepEqual(got.Old, &row) {
+	if got := engine.DeleteLock(b.Context(), row.Key, "other"); got.Outcome != outcome.Refused || !reflect.DeepEqual(got.Old, &row) {
 		b.Errorf("deleting another one's lock: %+v, want refused with it", got)
 	}
-	if got := engine.DeleteLock(b.Context(), row.Key, "owner"); got.Outcome != native.Applied {
+	if got := engine.DeleteLock(b.Context(), row.Key, "owner"); got.Outcome != outcome.Applied {
 		b.Errorf("deleting one's own lock: %+v, want applied", got)
 	}
-	if got := engine.PutLock(b.Context(), row, b.stamp()); got.Outcome != native.Applied {
+	if got := engine.PutLock(b.Context(), row, b.stamp()); got.Outcome != outcome.Applied {
 		b.Errorf("putting it again: %+v, want applied", got)
 	}
 }
@@ -80,7 +81,7 @@ func lockList(b *Bench, engine Engine) {
 	after := ""
 	for first := true; first || after != ""; first = false {
 		page := engine.ListLocks(b.Context(), "acme", after)
-		if page.Outcome != native.Applied {
+		if page.Outcome != outcome.Applied {
 			b.Fatalf("list: %+v", page.Attempt)
 		}
 		got = append(got, page.Rows...)

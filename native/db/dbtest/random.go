@@ -10,8 +10,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // Compare does the same at random to two stores, which are empty and see the
@@ -78,7 +80,7 @@ func (w *twin) condition(n int) db.Condition {
 }
 
 func code(err error) string {
-	var e *native.Error
+	var e *outcome.Error
 	if errors.As(err, &e) {
 		return e.Error() + " applied " + e.Applied
 	}
@@ -93,7 +95,7 @@ var (
 		rapid.Float64(), rapid.SampledFrom([]float64{0, math.Copysign(0, -1), 1, 5, -3, 1 << 53, 1e-130, 1e125}),
 		rapid.Map(rapid.Int32(), func(n int32) float64 { return float64(n) }))
 	randomScalar = rapid.OneOf(
-		rapid.Just[any](native.Null{}), rapid.Just[any](true), rapid.Just[any](false),
+		rapid.Just[any](value.Null{}), rapid.Just[any](true), rapid.Just[any](false),
 		rapid.Map(randomNumber, func(f float64) any { return f }),
 		rapid.Map(rapid.String(), func(s string) any { return s }),
 		rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 300), func(b []byte) any { return string(b) }))
@@ -108,13 +110,13 @@ func drawValue(r *rapid.T, depth int) any {
 	case depth == 0 || kind > 1:
 		return randomScalar.Draw(r, "scalar")
 	case kind == 0:
-		list := native.List{}
+		list := value.List{}
 		for range rapid.IntRange(0, 3).Draw(r, "elements") {
 			list = append(list, drawValue(r, depth-1))
 		}
 		return list
 	default:
-		m := native.Map{}
+		m := value.Map{}
 		for range rapid.IntRange(0, 3).Draw(r, "fields") {
 			m[rapid.StringN(1, 5, -1).Draw(r, "field")] = drawValue(r, depth-1)
 		}
@@ -124,14 +126,14 @@ func drawValue(r *rapid.T, depth int) any {
 
 func clone(v any) any {
 	switch v := v.(type) {
-	case native.List:
-		list := make(native.List, len(v))
+	case value.List:
+		list := make(value.List, len(v))
 		for i := range v {
 			list[i] = clone(v[i])
 		}
 		return list
-	case native.Map:
-		m := native.Map{}
+	case value.Map:
+		m := value.Map{}
 		for key := range v {
 			m[key] = clone(v[key])
 		}
@@ -145,11 +147,11 @@ func clone(v any) any {
 // returns all that can be seen.
 var steps = map[string]func(*rapid.T) func(*twin) string{
 	"put": func(r *rapid.T) func(*twin) string {
-		key, value := randomKey.Draw(r, "key"), randomValue(r)
+		key, v := randomKey.Draw(r, "key"), randomValue(r)
 		condition, ttl := randomCondition.Draw(r, "condition"), randomTTL.Draw(r, "ttl")
 		return func(w *twin) string {
 			o := db.PutOptions{If: w.condition(condition), TTL: ttl}
-			rev, current, err := w.Users.Put(w.Context(), w.Account, key, clone(value), o)
+			rev, current, err := w.Users.Put(w.Context(), w.Account, key, clone(v), o)
 			return fmt.Sprintln("put", w.rev(rev), w.row(current), code(err))
 		}
 	},

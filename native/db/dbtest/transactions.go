@@ -5,9 +5,11 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // transactions make all of their changes or none.
@@ -20,9 +22,9 @@ var transactions = []contract{
 	{"transactions over a limit are refused", atomicRefused},
 }
 
-func (b *Bench) toPut(key string, value any, o db.PutOptions) db.Entry {
+func (b *Bench) toPut(key string, v any, o db.PutOptions) db.Entry {
 	b.Helper()
-	return b.entry(b.Users.ToPut(key, value, o))
+	return b.entry(b.Users.ToPut(key, v, o))
 }
 
 func (b *Bench) toAdd(key string, delta float64, o db.AddOptions) db.Entry {
@@ -123,19 +125,19 @@ func atomicAdds(b *Bench, _ Engine) {
 
 func atomicToken(b *Bench, engine Engine) {
 	now := b.Clock.Now().Wall.Unix()
-	transact := func(token string) db.Verdict {
-		value := native.Map{}
+	transact := func(token string) db.TransactResult {
+		v := value.Map{}
 		for i := range 20 {
-			value[fmt.Sprint("field", i)] = float64(i)
+			v[fmt.Sprint("field", i)] = float64(i)
 		}
 		return engine.Transact(b.Context(), token, []db.Write{
-			{Verb: db.Add, Key: db.Key{Partition: "acme/users", Key: "count"}, Rev: "add " + token, Delta: 1, Low: -10, High: 10},
-			{Verb: db.Put, Key: db.Key{Partition: "acme/users", Key: "put"}, Rev: "put " + token, Value: value},
-			{Verb: db.Check, Key: db.Key{Partition: "acme/users", Key: "check"}, If: db.Condition{New: true}},
+			{Kind: db.Add, Key: db.Key{Partition: "acme/users", Key: "count"}, Rev: "add " + token, Delta: 1, Low: -10, High: 10},
+			{Kind: db.Put, Key: db.Key{Partition: "acme/users", Key: "put"}, Rev: "put " + token, Value: v},
+			{Kind: db.Check, Key: db.Key{Partition: "acme/users", Key: "check"}, If: db.Condition{New: true}},
 		}, now)
 	}
 	for i, token := range []string{"one", "one", "two", "one", "two", "two", "one", "two"} {
-		if got := transact(token); got.Outcome != native.Applied {
+		if got := transact(token); got.Outcome != outcome.Applied {
 			b.Errorf("transaction %d is answered %v (%v), want applied", i, got.Outcome, got.Err)
 		}
 	}

@@ -4,8 +4,10 @@ import (
 	"math"
 	"strings"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // values come back as they were stored, or are refused before any request.
@@ -18,20 +20,20 @@ var values = []contract{
 }
 
 func nested(depth int) any {
-	var v any = native.List{}
+	var v any = value.List{}
 	for range depth - 1 {
-		v = native.List{v}
+		v = value.List{v}
 	}
 	return v
 }
 
 func valuesComeBack(b *Bench, _ Engine) {
 	for _, want := range []any{
-		true, false, native.Null{}, "", "text", "a\x00b", "\x80", "é\xff",
-		native.List{}, native.Map{}, native.List{native.List{}, native.Map{}},
-		native.Map{"list": native.List{}, "map": native.Map{}},
-		native.List{1.0, native.Null{}, native.Null{}},
-		native.Map{"a b": 1.0, "é": native.Map{"\x00": "x"}},
+		true, false, value.Null{}, "", "text", "a\x00b", "\x80", "é\xff",
+		value.List{}, value.Map{}, value.List{value.List{}, value.Map{}},
+		value.Map{"list": value.List{}, "map": value.Map{}},
+		value.List{1.0, value.Null{}, value.Null{}},
+		value.Map{"a b": 1.0, "é": value.Map{"\x00": "x"}},
 		0.0, 1.0, -1.0, 23.0, 24.0, 255.0, 256.0, 65536.0, -256.0, -257.0, 4294967296.0,
 		float64(1 << 53), float64(-1 << 53), float64(1<<53 + 2), 15947634569000323.0,
 		0.1, -0.1, 1.23e40, 1e-130, -1e-130, 9.99999999999999e125, math.Pi,
@@ -43,9 +45,9 @@ func valuesComeBack(b *Bench, _ Engine) {
 }
 
 func negativeZero(b *Bench, _ Engine) {
-	b.Put("key", native.List{math.Copysign(0, -1), native.Map{"n": math.Copysign(0, -1)}})
-	list := b.Get("key").Value.(native.List)
-	for _, v := range []any{list[0], list[1].(native.Map)["n"]} {
+	b.Put("key", value.List{math.Copysign(0, -1), value.Map{"n": math.Copysign(0, -1)}})
+	list := b.Get("key").Value.(value.List)
+	for _, v := range []any{list[0], list[1].(value.Map)["n"]} {
 		if math.Signbit(v.(float64)) {
 			b.Errorf("-0 came back as %v, want 0", v)
 		}
@@ -62,15 +64,15 @@ func valuesRefused(b *Bench, _ Engine) {
 		{math.Inf(-1), "value: number -Inf"},
 		{1e126, "value: number 1e+126"},
 		{5e-324, "value: number 5e-324"},
-		{native.Map{"items": native.List{1.0, native.Map{"a b": 1e300}}}, `value.items[2]["a b"]: number 1e+300`},
-		{native.Map{"": true}, "value: a map key is empty"},
-		{native.Map{"m": native.Map{"\xff": true}}, `value.m: map key "\xff" is not valid UTF-8`},
+		{value.Map{"items": value.List{1.0, value.Map{"a b": 1e300}}}, `value.items[2]["a b"]: number 1e+300`},
+		{value.Map{"": true}, "value: a map key is empty"},
+		{value.Map{"m": value.Map{"\xff": true}}, `value.m: map key "\xff" is not valid UTF-8`},
 		{nested(32), "more than 31"},
-		{native.List{3}, "value[1]: int can't be stored"},
+		{value.List{3}, "value[1]: int can't be stored"},
 	} {
 		_, _, err := b.Users.Put(b.Context(), b.Account, "key", test.value, db.PutOptions{})
 		e := b.WantCode(err, db.CodeValue)
-		if !strings.Contains(e.Message, test.want) || e.Applied != native.AppliedNo {
+		if !strings.Contains(e.Message, test.want) || e.Applied != outcome.AppliedNo {
 			b.Errorf("message %q (applied %q), want %q in it (applied no)", e.Message, e.Applied, test.want)
 		}
 	}

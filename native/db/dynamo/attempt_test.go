@@ -11,23 +11,24 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/db/dynamo"
 	"github.com/tidelock-lua/tidelock/native/lock"
-	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 var key = db.Key{Partition: "acme/users", Key: "key"}
 
-func write(t *testing.T, s db.Store) native.Attempt {
-	return s.Write(t.Context(), db.Write{Verb: db.Put, Key: key, Value: 1.0, Rev: "rev"}, 1).Attempt
+func write(t *testing.T, s db.Store) outcome.Attempt {
+	return s.Write(t.Context(), db.Write{Kind: db.Put, Key: key, Value: 1.0, Rev: "rev"}, 1).Attempt
 }
 
-func read(t *testing.T, s db.Store) native.Attempt { return s.Get(t.Context(), key, false).Attempt }
+func read(t *testing.T, s db.Store) outcome.Attempt { return s.Get(t.Context(), key, false).Attempt }
 
-func transact(t *testing.T, s db.Store) native.Attempt {
-	w := db.Write{Verb: db.Put, Key: key, Value: 1.0, Rev: "rev"}
+func transact(t *testing.T, s db.Store) outcome.Attempt {
+	w := db.Write{Kind: db.Put, Key: key, Value: 1.0, Rev: "rev"}
 	other := w
 	other.Key.Key = "other"
 	return s.Transact(t.Context(), "token", []db.Write{w, other}, 1).Attempt
@@ -38,41 +39,41 @@ func TestAnAttemptIsJudgedByWhatCameBack(t *testing.T) {
 	for _, test := range []struct {
 		name      string
 		answer    answer
-		send      func(*testing.T, db.Store) native.Attempt
-		outcome   native.Outcome
+		send      func(*testing.T, db.Store) outcome.Attempt
+		outcome   outcome.Outcome
 		code      string
 		retryable bool
 		message   string
 	}{
-		{"success", success, write, native.Applied, "", never, ""},
-		{"refused", refusal("{}"), write, native.Refused, "", never, ""},
-		{"throttled", failure(400, "ThrottlingException"), write, native.NotApplied, db.CodeThrottled, later, "refuses more"},
-		{"hot partition", failure(400, "ProvisionedThroughputExceededException"), write, native.NotApplied, db.CodeThrottled, later, ""},
-		{"account limit", failure(400, "RequestLimitExceeded"), read, native.NotApplied, db.CodeThrottled, later, ""},
-		{"throttled inside", failure(503, "ThrottlingException"), write, native.Unknown, db.CodeThrottled, later, ""},
-		{"conflict", failure(400, "TransactionConflictException"), write, native.NotApplied, db.CodeContention, later, "transaction"},
-		{"conflict between regions", failure(400, "ReplicatedWriteConflictException"), write, native.NotApplied, db.CodeContention, later, ""},
-		{"failure inside", failure(500, "InternalServerError"), write, native.Unknown, db.CodeUnavailable, later, "did not answer"},
-		{"failure inside of a read", failure(500, "InternalServerError"), read, native.NotApplied, db.CodeUnavailable, later, ""},
-		{"out of service", failure(503, "ServiceUnavailable"), write, native.Unknown, db.CodeUnavailable, later, ""},
-		{"answer lost", lost, write, native.Unknown, db.CodeUnavailable, later, "did not answer"},
-		{"answer of a read lost", lost, read, native.NotApplied, db.CodeUnavailable, later, ""},
-		{"no JSON", answer{status: 200, body: "<html>"}, write, native.Unknown, db.CodeUnavailable, later, ""},
-		{"no such table", failure(400, "ResourceNotFoundException"), write, native.NotApplied, db.CodeUnavailable, never, `table "test" does not exist`},
-		{"denied", failure(400, "AccessDeniedException"), write, native.NotApplied, db.CodeUnavailable, never, "denied"},
-		{"unknown key id", failure(400, "UnrecognizedClientException"), read, native.NotApplied, db.CodeUnavailable, never, "denied"},
-		{"expired credentials", failure(400, "ExpiredTokenException"), write, native.NotApplied, db.CodeUnavailable, later, "expired"},
-		{"malformed", failure(400, "ValidationException"), write, native.NotApplied, db.CodeUnavailable, never, "ValidationException"},
+		{"success", success, write, outcome.Applied, "", never, ""},
+		{"refused", refusal("{}"), write, outcome.Refused, "", never, ""},
+		{"throttled", failure(400, "ThrottlingException"), write, outcome.NotApplied, db.CodeThrottled, later, "refuses more"},
+		{"hot partition", failure(400, "ProvisionedThroughputExceededException"), write, outcome.NotApplied, db.CodeThrottled, later, ""},
+		{"account limit", failure(400, "RequestLimitExceeded"), read, outcome.NotApplied, db.CodeThrottled, later, ""},
+		{"throttled inside", failure(503, "ThrottlingException"), write, outcome.Unknown, db.CodeThrottled, later, ""},
+		{"conflict", failure(400, "TransactionConflictException"), write, outcome.NotApplied, db.CodeContention, later, "transaction"},
+		{"conflict between regions", failure(400, "ReplicatedWriteConflictException"), write, outcome.NotApplied, db.CodeContention, later, ""},
+		{"failure inside", failure(500, "InternalServerError"), write, outcome.Unknown, db.CodeUnavailable, later, "did not answer"},
+		{"failure inside of a read", failure(500, "InternalServerError"), read, outcome.NotApplied, db.CodeUnavailable, later, ""},
+		{"out of service", failure(503, "ServiceUnavailable"), write, outcome.Unknown, db.CodeUnavailable, later, ""},
+		{"answer lost", lost, write, outcome.Unknown, db.CodeUnavailable, later, "did not answer"},
+		{"answer of a read lost", lost, read, outcome.NotApplied, db.CodeUnavailable, later, ""},
+		{"no JSON", answer{status: 200, body: "<html>"}, write, outcome.Unknown, db.CodeUnavailable, later, ""},
+		{"no such table", failure(400, "ResourceNotFoundException"), write, outcome.NotApplied, db.CodeUnavailable, never, `table "test" does not exist`},
+		{"denied", failure(400, "AccessDeniedException"), write, outcome.NotApplied, db.CodeUnavailable, never, "denied"},
+		{"unknown key id", failure(400, "UnrecognizedClientException"), read, outcome.NotApplied, db.CodeUnavailable, never, "denied"},
+		{"expired credentials", failure(400, "ExpiredTokenException"), write, outcome.NotApplied, db.CodeUnavailable, later, "expired"},
+		{"malformed", failure(400, "ValidationException"), write, outcome.NotApplied, db.CodeUnavailable, never, "ValidationException"},
 
-		{"transaction refused", canceled("None", "ConditionalCheckFailed"), transact, native.Refused, "", never, ""},
-		{"refused beside a conflict", canceled("TransactionConflict", "ConditionalCheckFailed"), transact, native.Refused, "", never, ""},
-		{"transaction in conflict", canceled("None", "TransactionConflict"), transact, native.NotApplied, db.CodeContention, later, ""},
-		{"conflict and load", canceled("TransactionConflict", "ThrottlingError"), transact, native.NotApplied, db.CodeThrottled, later, ""},
-		{"transaction throttled", canceled("ProvisionedThroughputExceeded", "None"), transact, native.NotApplied, db.CodeThrottled, later, ""},
-		{"transaction malformed", canceled("None", "ValidationError"), transact, native.NotApplied, db.CodeUnavailable, never, "ValidationError"},
-		{"canceled for nothing", canceled("None", "None"), transact, native.NotApplied, db.CodeUnavailable, never, ""},
-		{"transaction under way", failure(400, "TransactionInProgressException"), transact, native.NotApplied, db.CodeContention, later, ""},
-		{"token misused", failure(400, "IdempotentParameterMismatchException"), transact, native.NotApplied, db.CodeUnavailable, never, ""},
+		{"transaction refused", canceled("None", "ConditionalCheckFailed"), transact, outcome.Refused, "", never, ""},
+		{"refused beside a conflict", canceled("TransactionConflict", "ConditionalCheckFailed"), transact, outcome.Refused, "", never, ""},
+		{"transaction in conflict", canceled("None", "TransactionConflict"), transact, outcome.NotApplied, db.CodeContention, later, ""},
+		{"conflict and load", canceled("TransactionConflict", "ThrottlingError"), transact, outcome.NotApplied, db.CodeThrottled, later, ""},
+		{"transaction throttled", canceled("ProvisionedThroughputExceeded", "None"), transact, outcome.NotApplied, db.CodeThrottled, later, ""},
+		{"transaction malformed", canceled("None", "ValidationError"), transact, outcome.NotApplied, db.CodeUnavailable, never, "ValidationError"},
+		{"canceled for nothing", canceled("None", "None"), transact, outcome.NotApplied, db.CodeUnavailable, never, ""},
+		{"transaction under way", failure(400, "TransactionInProgressException"), transact, outcome.NotApplied, db.CodeContention, later, ""},
+		{"token misused", failure(400, "IdempotentParameterMismatchException"), transact, outcome.NotApplied, db.CodeUnavailable, never, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := newFake(t, test.answer)
@@ -83,7 +84,7 @@ func TestAnAttemptIsJudgedByWhatCameBack(t *testing.T) {
 			if n := len(f.seen()); n != 1 {
 				t.Errorf("%d requests were sent, want 1", n)
 			}
-			var e *native.Error
+			var e *outcome.Error
 			if test.code != "" && (!errors.As(a.Err, &e) || e.Code != test.code || e.Retryable != test.retryable || !strings.Contains(e.Message, test.message)) {
 				t.Errorf("got %v (%+v), want %s, retryable %v, with %q", a.Err, e, test.code, test.retryable, test.message)
 			}
@@ -106,8 +107,8 @@ func TestWhatNeverLeftIsNotApplied(t *testing.T) {
 		o := newFake(t, success).options()
 		o.Endpoint = endpoint
 		a := write(t, open(t, systemHands(), o))
-		var e *native.Error
-		if a.Outcome != native.NotApplied || !errors.As(a.Err, &e) || !e.Retryable || !strings.Contains(e.Message, "reached") {
+		var e *outcome.Error
+		if a.Outcome != outcome.NotApplied || !errors.As(a.Err, &e) || !e.Retryable || !strings.Contains(e.Message, "reached") {
 			t.Errorf("%s: got outcome %d and %v, want not applied, can't be reached", name, a.Outcome, a.Err)
 		}
 	}
@@ -121,10 +122,10 @@ func TestARequestThatIsGivenUpIsUnknown(t *testing.T) {
 	}})
 	s := f.open(t)
 	answer := s.PutLock(ctx, lock.Row{Key: lock.Key{Tenant: "acme", Name: "job"}, Owner: "me"}, 1)
-	if answer.Outcome != native.Unknown || answer.Err == nil || len(f.seen()) != 1 {
+	if answer.Outcome != outcome.Unknown || answer.Err == nil || len(f.seen()) != 1 {
 		t.Errorf("got %+v after %d requests, want unknown after one", answer, len(f.seen()))
 	}
-	if answer = s.DeleteLock(ctx, lock.Key{Tenant: "acme", Name: "job"}, "me"); answer.Outcome != native.NotApplied || len(f.seen()) != 1 {
+	if answer = s.DeleteLock(ctx, lock.Key{Tenant: "acme", Name: "job"}, "me"); answer.Outcome != outcome.NotApplied || len(f.seen()) != 1 {
 		t.Errorf("after the end: got %+v after %d requests, want not applied and none", answer, len(f.seen()))
 	}
 }
@@ -144,7 +145,7 @@ func TestEveryAnswerOfTheServiceTellsItsTime(t *testing.T) {
 		if !got.Date.Equal(f.date) {
 			t.Errorf("%s: got date %v, want %v", name, got.Date, f.date)
 		}
-		if got.Sent.Fast < before.Fast || got.Received.Fast < got.Sent.Fast || got.Received.Fast > after.Fast {
+		if got.Sent.ElapsedMax < before.ElapsedMax || got.Received.ElapsedMax < got.Sent.ElapsedMax || got.Received.ElapsedMax > after.ElapsedMax {
 			t.Errorf("%s: sent %v and received %v are not in order within %v and %v", name, got.Sent, got.Received, before, after)
 		}
 	}
@@ -153,7 +154,7 @@ func TestEveryAnswerOfTheServiceTellsItsTime(t *testing.T) {
 func TestSomebodyElsesAnswerTellsNothing(t *testing.T) {
 	f := newFake(t, answer{status: 407, body: "{}"})
 	f.stranger = true
-	if a := write(t, f.open(t)); !a.Date.IsZero() || a.Outcome != native.Unknown {
+	if a := write(t, f.open(t)); !a.Date.IsZero() || a.Outcome != outcome.Unknown {
 		t.Errorf("got date %v and outcome %d, want none and unknown", a.Date, a.Outcome)
 	}
 }
@@ -164,20 +165,20 @@ func TestSentIsReadWhenThereIsAConnection(t *testing.T) {
 	hands := systemHands()
 	signer := &latecomer{CredentialsProvider: o.Credentials, hands: hands}
 	o.Credentials = signer
-	if a := write(t, open(t, hands, o)); signer.came == 0 || a.Sent.Fast < signer.came {
-		t.Errorf("sent at %v, want it after the credentials came, at %v", a.Sent.Fast, signer.came)
+	if a := write(t, open(t, hands, o)); signer.came == 0 || a.Sent.ElapsedMax < signer.came {
+		t.Errorf("sent at %v, want it after the credentials came, at %v", a.Sent.ElapsedMax, signer.came)
 	}
 }
 
 // latecomer is credentials that note when they came.
 type latecomer struct {
 	aws.CredentialsProvider
-	hands *vm.Hands
+	hands *clock.Dual
 	came  time.Duration
 }
 
 func (c *latecomer) Retrieve(ctx context.Context) (aws.Credentials, error) {
-	c.came = c.hands.Fast()
+	c.came = c.hands.ElapsedMax()
 	return c.CredentialsProvider.Retrieve(ctx)
 }
 

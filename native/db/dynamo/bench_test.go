@@ -3,11 +3,12 @@ package dynamo_test
 import (
 	"testing"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/db/dbtest"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/test/dynamolocal"
+
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // The emulator takes most of the time; what a request costs without it is in
@@ -16,12 +17,12 @@ func BenchmarkAgainstDynamoDBLocal(b *testing.B) {
 	l := &local{endpoint: dynamolocal.Start(b)}
 	hands := systemHands()
 	s := l.create(b, hands)
-	clock := lock.NewTableClock(0, nil)
-	locks, err := lock.New(hands, s, clock, lock.Options{})
+	clk := lock.NewTableClock(0, nil)
+	locks, err := lock.New(hands, s, clk, lock.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	benchVerbs(b, db.New(s, hands, clock.Observe))
+	benchVerbs(b, db.New(s, hands, clk.Observe))
 	b.Run("lock", func(b *testing.B) {
 		for b.Loop() {
 			hold(b, locks)
@@ -40,13 +41,13 @@ func benchVerbs(b *testing.B, over *db.DB) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	account := &dbtest.Account{Left: 1 << 60}
+	account := &dbtest.RunScope{Left: 1 << 60}
 	for _, verb := range []struct {
 		name string
 		do   func() error
 	}{
 		{"put", func() error {
-			doc := native.Map{"name": "Ada", "n": 1.0, "tags": native.List{"a", "b"}}
+			doc := value.Map{"name": "Ada", "n": 1.0, "tags": value.List{"a", "b"}}
 			_, _, err := p.Put(b.Context(), account, "key", doc, db.PutOptions{})
 			return err
 		}},

@@ -31,7 +31,7 @@ type change struct {
 // changeOf translates a write; now is in seconds since 1970.
 func changeOf(w db.Write, now int64) change {
 	switch {
-	case w.Verb == db.Add:
+	case w.Kind == db.Add:
 		return additionOf(w, now)
 	case w.If.New:
 		return change{condition: ifAbsent, values: attributes{":now": number(now)}}

@@ -9,9 +9,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/lock"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // Level is how good or bad a [Finding] is.
@@ -125,7 +126,7 @@ func (s *Store) findClock(ctx context.Context, maxSkew time.Duration) []Finding 
 			return []Finding{{"clock", Problem, "interrupted"}}
 		}
 		answer := s.Get(ctx, nobody, false)
-		if answer.Outcome != native.Applied {
+		if answer.Outcome != outcome.Applied {
 			return []Finding{{"access", Problem, explain(answer.Err)}}
 		}
 		clock.Observe(answer.Attempt)
@@ -135,7 +136,7 @@ func (s *Store) findClock(ctx context.Context, maxSkew time.Duration) []Finding 
 	least, most := now.Wall.Sub(table.Latest), now.Wall.Sub(table.Earliest)
 	found := Finding{"clock", Fine, fmt.Sprintf("this machine's is between %v and %v ahead of the table's", ms(least), ms(most))}
 	switch {
-	case table.Era == 0:
+	case table.Epoch == 0:
 		found.Level, found.Text = Problem, "the table's answers have no date: locks can't work"
 	case off != 0:
 		found.Level = Warning
@@ -147,7 +148,7 @@ func ms(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
 
 // explain is an error with what only operators see.
 func explain(err error) string {
-	var known *native.Error
+	var known *outcome.Error
 	if errors.As(err, &known) && known.Cause != nil {
 		return fmt.Sprintf("%s (%v)", known.Message, known.Cause)
 	}

@@ -50,7 +50,8 @@ import (
 
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/lock"
-	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // Options say which table to use.
@@ -73,7 +74,7 @@ type Options struct {
 
 // Store is a table. It is safe for use by many goroutines.
 type Store struct {
-	hands       *vm.Hands
+	hands       *clock.Dual
 	table       string
 	client      *dynamodb.Client
 	http        *httpClient
@@ -88,7 +89,7 @@ var (
 )
 
 // Open returns the table, without a request to it. hands time the answers.
-func Open(ctx context.Context, hands *vm.Hands, o Options) (*Store, error) {
+func Open(ctx context.Context, hands *clock.Dual, o Options) (*Store, error) {
 	if o.Table == "" {
 		return nil, errors.New("no table is named")
 	}

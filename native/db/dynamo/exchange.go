@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
-	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 const (
@@ -32,7 +32,7 @@ type exchange struct {
 	mu     sync.Mutex // guards what follows: hooks run on other goroutines
 	called bool       // the SDK had made and signed the request
 	cancel context.CancelFunc
-	sent   *vm.Reading
+	sent   *clock.Reading
 	status int // of the service's answer, 0 if there was none
 	date   time.Time
 }
@@ -45,10 +45,10 @@ type exchangeKey struct{}
 // slept.
 type httpClient struct {
 	http.Client
-	hands *vm.Hands
+	hands *clock.Dual
 }
 
-func newHTTPClient(hands *vm.Hands) *httpClient {
+func newHTTPClient(hands *clock.Dual) *httpClient {
 	return &httpClient{
 		hands: hands,
 		Client: http.Client{
@@ -115,7 +115,7 @@ type guardedBody struct {
 }
 
 func (b *guardedBody) Read(p []byte) (int, error) {
-	if vm.Ended(b.ctx) {
+	if clock.Ended(b.ctx) {
 		b.exchange.heldBack()
 		return 0, context.DeadlineExceeded
 	}
@@ -142,7 +142,7 @@ func (x *exchange) call() {
 
 // send notes that the request has a connection: from here on something of it
 // may have been written.
-func (x *exchange) send(now vm.Reading) {
+func (x *exchange) send(now clock.Reading) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.sent = &now
@@ -163,7 +163,7 @@ func (x *exchange) answer(r *http.Response) {
 }
 
 // attempt makes one attempt: do asks the SDK once. The error is that of do.
-func (s *Store) attempt(ctx context.Context, do func(context.Context) error) (a native.Attempt, err error) {
+func (s *Store) attempt(ctx context.Context, do func(context.Context) error) (a outcome.Attempt, err error) {
 	within, cancel := context.WithCancel(ctx)
 	defer cancel()
 	x := &exchange{cancel: cancel}
@@ -181,10 +181,10 @@ func (s *Store) attempt(ctx context.Context, do func(context.Context) error) (a 
 }
 
 // read is an attempt without side effects: it was made or it wasn't.
-func (s *Store) read(ctx context.Context, do func(context.Context) error) native.Attempt {
+func (s *Store) read(ctx context.Context, do func(context.Context) error) outcome.Attempt {
 	a, _ := s.attempt(ctx, do)
-	if a.Outcome != native.Applied {
-		a.Outcome = native.NotApplied
+	if a.Outcome != outcome.Applied {
+		a.Outcome = outcome.NotApplied
 	}
 	return a
 }

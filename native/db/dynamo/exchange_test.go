@@ -12,9 +12,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db"
-	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // deadConn is a connection whose other side has gone while it was idle: once
@@ -39,7 +40,7 @@ func TestADeadConnectionCostsNoAttempt(t *testing.T) {
 		_, _ = io.WriteString(w, "{}")
 	}))
 	t.Cleanup(service.Close)
-	store, err := Open(t.Context(), vm.NewHands(vm.SystemClock()), Options{
+	store, err := Open(t.Context(), clock.NewDual(clock.System()), Options{
 		Table: "test", Region: "eu-west-1", Endpoint: service.URL,
 		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
 	})
@@ -56,9 +57,9 @@ func TestADeadConnectionCostsNoAttempt(t *testing.T) {
 		}
 		return conn, err
 	}
-	put := db.Write{Verb: db.Put, Key: db.Key{Partition: "acme/users", Key: "key"}, Value: 1.0, Rev: "rev"}
+	put := db.Write{Kind: db.Put, Key: db.Key{Partition: "acme/users", Key: "key"}, Value: 1.0, Rev: "rev"}
 	for n := range 2 {
-		if a := store.Write(t.Context(), put, 1); a.Outcome != native.Applied {
+		if a := store.Write(t.Context(), put, 1); a.Outcome != outcome.Applied {
 			t.Fatalf("write %d: got outcome %d and %v, want applied", n+1, a.Outcome, a.Err)
 		}
 		first.Store(true)

@@ -13,20 +13,22 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // suspended is a clock whose monotonic side stands still while the wall clock
 // is moved: timers know nothing of the time that passes.
 type suspended struct {
-	vm.Clock
+	clock.Clock
 	ahead atomic.Int64
 }
 
-func (c *suspended) Now() vm.Instant {
+func (c *suspended) Now() clock.Instant {
 	now := c.Clock.Now()
 	now.Wall = now.Wall.Add(time.Duration(c.ahead.Load()))
 	return now
@@ -44,8 +46,8 @@ func TestAProcessThatWasStoppedWritesNothingAfterItsEnd(t *testing.T) {
 				}
 			}))
 			t.Cleanup(service.Close)
-			clock := &suspended{Clock: vm.SystemClock()}
-			hands := vm.NewHands(clock)
+			clk := &suspended{Clock: clock.System()}
+			hands := clock.NewDual(clk)
 			store, err := Open(t.Context(), hands, Options{
 				Table: "test", Region: "eu-west-1", Endpoint: service.URL,
 				Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
@@ -56,23 +58,23 @@ func TestAProcessThatWasStoppedWritesNothingAfterItsEnd(t *testing.T) {
 			t.Cleanup(func() { store.Close() })
 			store.http.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 				conn, err := new(net.Dialer).DialContext(ctx, network, address)
-				clock.ahead.Store(int64(time.Hour))
+				clk.ahead.Store(int64(time.Hour))
 				return conn, err
 			}
-			run := vm.NewRun(vm.Config{Hands: hands, Limits: vm.Limits{Timeout: time.Minute}})
+			run := vm.NewRun(vm.Config{Clock: hands, Limits: vm.Limits{Timeout: time.Minute}})
 			t.Cleanup(run.Close)
 			ctx := run.Context()
 			t.Cleanup(ctx.Stop)
 
-			put := db.Write{Verb: db.Put, Key: db.Key{Partition: "acme/users", Key: "key"}, Value: value, Rev: "rev"}
+			put := db.Write{Kind: db.Put, Key: db.Key{Partition: "acme/users", Key: "key"}, Value: value, Rev: "rev"}
 			a := store.Write(ctx, put, 1)
-			if a.Outcome != native.NotApplied || a.Err == nil {
+			if a.Outcome != outcome.NotApplied || a.Err == nil {
 				t.Errorf("got outcome %d and %v, want not applied", a.Outcome, a.Err)
 			}
 			if n := requests.Load(); n != 0 {
 				t.Errorf("the service saw %d whole requests, want none", n)
 			}
-			if d := store.DeleteLock(vm.Detach(ctx), lock.Key{Tenant: "acme", Name: "l"}, "owner"); requests.Load() != 1 {
+			if d := store.DeleteLock(clock.Detach(ctx), lock.Key{Tenant: "acme", Name: "l"}, "owner"); requests.Load() != 1 {
 				t.Errorf("a release after the end was held back: %v", d.Err)
 			}
 		})

@@ -9,8 +9,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db"
+
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // attributes are an item, or a part of one, as the SDK has it.
@@ -33,7 +34,7 @@ const typeWhole = "i"
 // encode makes the attribute of a value that has been checked.
 func encode(v any) types.AttributeValue {
 	switch v := v.(type) {
-	case native.Null:
+	case value.Null:
 		return &types.AttributeValueMemberNULL{Value: true}
 	case bool:
 		return &types.AttributeValueMemberBOOL{Value: v}
@@ -44,13 +45,13 @@ func encode(v any) types.AttributeValue {
 			return &types.AttributeValueMemberB{Value: []byte(v)}
 		}
 		return str(v)
-	case native.List:
+	case value.List:
 		list := make([]types.AttributeValue, len(v))
 		for i, element := range v {
 			list[i] = encode(element)
 		}
 		return &types.AttributeValueMemberL{Value: list}
-	case native.Map:
+	case value.Map:
 		m := make(attributes, len(v))
 		for key, element := range v {
 			m[key] = encode(element)
@@ -74,7 +75,7 @@ var errForeign = errors.New("the item is none of native.db's: it was written by 
 func decode(a types.AttributeValue) (any, error) {
 	switch a := a.(type) {
 	case *types.AttributeValueMemberNULL:
-		return native.Null{}, nil
+		return value.Null{}, nil
 	case *types.AttributeValueMemberBOOL:
 		return a.Value, nil
 	case *types.AttributeValueMemberN:
@@ -93,7 +94,7 @@ func decode(a types.AttributeValue) (any, error) {
 }
 
 func decodeList(elements []types.AttributeValue) (any, error) {
-	list := make(native.List, len(elements))
+	list := make(value.List, len(elements))
 	for i, element := range elements {
 		v, err := decode(element)
 		if err != nil {
@@ -105,7 +106,7 @@ func decodeList(elements []types.AttributeValue) (any, error) {
 }
 
 func decodeMap(fields attributes) (any, error) {
-	m := make(native.Map, len(fields))
+	m := make(value.Map, len(fields))
 	for key, field := range fields {
 		v, err := decode(field)
 		if err != nil {
@@ -139,11 +140,11 @@ func rowOf(item attributes) (*db.Row, error) {
 		return nil, nil
 	}
 	row := headOf(item)
-	value, err := decode(item[attrValue])
+	v, err := decode(item[attrValue])
 	if err != nil || row.Rev == "" {
 		return nil, errors.Join(errForeign, err)
 	}
-	row.Value = value
+	row.Value = v
 	return &row, nil
 }
 

@@ -13,8 +13,9 @@ import (
 	"github.com/tidelock-lua/tidelock/native/db/memory"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/native/lock/locktest"
-	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/test/dynamolocal"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // local is an emulator that has a table for each store that is opened.
@@ -31,12 +32,12 @@ func (l *local) options() dynamo.Options {
 }
 
 // open opens a store whose table does not exist.
-func (l *local) open(t testing.TB, hands *vm.Hands) *dynamo.Store {
+func (l *local) open(t testing.TB, hands *clock.Dual) *dynamo.Store {
 	t.Helper()
 	return open(t, hands, l.options())
 }
 
-func open(t testing.TB, hands *vm.Hands, o dynamo.Options) *dynamo.Store {
+func open(t testing.TB, hands *clock.Dual, o dynamo.Options) *dynamo.Store {
 	t.Helper()
 	store, err := dynamo.Open(t.Context(), hands, o)
 	if err != nil {
@@ -51,7 +52,7 @@ func open(t testing.TB, hands *vm.Hands, o dynamo.Options) *dynamo.Store {
 }
 
 // create opens a store with an empty table.
-func (l *local) create(t testing.TB, hands *vm.Hands) *dynamo.Store {
+func (l *local) create(t testing.TB, hands *clock.Dual) *dynamo.Store {
 	t.Helper()
 	store := l.open(t, hands)
 	if created, err := store.CreateTable(t.Context()); err != nil || !created {
@@ -60,13 +61,13 @@ func (l *local) create(t testing.TB, hands *vm.Hands) *dynamo.Store {
 	return store
 }
 
-func systemHands() *vm.Hands { return vm.NewHands(vm.SystemClock()) }
+func systemHands() *clock.Dual { return clock.NewDual(clock.System()) }
 
 // One emulator serves all tests that need one: it takes seconds to start.
 func TestAgainstDynamoDBLocal(t *testing.T) {
 	l := &local{endpoint: dynamolocal.Start(t)}
 	t.Run("DynamoDB is an engine", func(t *testing.T) {
-		dbtest.Run(t, func(t *testing.T, hands *vm.Hands) dbtest.Engine { return patient{l.create(t, hands)} })
+		dbtest.Run(t, func(t *testing.T, hands *clock.Dual) dbtest.Engine { return patient{l.create(t, hands)} })
 	})
 	t.Run("DynamoDB keeps locks", func(t *testing.T) {
 		locktest.Contract(t, func(t *testing.T) lock.Table { return l.create(t, systemHands()) })
@@ -74,9 +75,9 @@ func TestAgainstDynamoDBLocal(t *testing.T) {
 	t.Run("DynamoDB answers as memory does", func(t *testing.T) {
 		// So far ahead that the emulator, which goes by the real time, removes
 		// nothing that has expired here while it is still looked at.
-		clock := dbtest.NewStoppedClock(time.Now().Add(time.Hour))
-		hands := vm.NewHands(clock)
-		dbtest.Compare(t, clock, patient{l.create(t, hands)}, memory.New(hands))
+		clk := dbtest.NewStoppedClock(time.Now().Add(time.Hour))
+		hands := clock.NewDual(clk)
+		dbtest.Compare(t, clk, patient{l.create(t, hands)}, memory.New(hands))
 	})
 	t.Run("tables", func(t *testing.T) { testTables(t, l) })
 }

@@ -7,10 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/db/dbtest"
 	"github.com/tidelock-lua/tidelock/native/lock"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // hold takes an uncontended lock and gives it up.
@@ -42,14 +43,14 @@ func TestAnUncontendedLockCostsTwoRequests(t *testing.T) {
 			}
 			hands := systemHands()
 			s := open(t, hands, f.options())
-			clock := lock.NewTableClock(0, nil)
-			locks, err := lock.New(hands, s, clock, lock.Options{})
+			clk := lock.NewTableClock(0, nil)
+			locks, err := lock.New(hands, s, clk, lock.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if test.first {
 				b := dbtest.NewBench(t, s, dbtest.NewClock())
-				p, err := db.New(s, hands, clock.Observe).Open("acme", "users")
+				p, err := db.New(s, hands, clk.Observe).Open("acme", "users")
 				if err == nil {
 					_, err = p.Get(t.Context(), b.Account, "key", false)
 				}
@@ -76,7 +77,7 @@ func TestAGrantWithoutADateIsNotBelieved(t *testing.T) {
 	}
 	s := open(t, systemHands(), f.options())
 	row := lock.Row{Key: lock.Key{Tenant: "acme", Name: "job"}, Owner: "me"}
-	if a := s.PutLock(t.Context(), row, 1); a.Outcome != native.Unknown || a.Err == nil {
+	if a := s.PutLock(t.Context(), row, 1); a.Outcome != outcome.Unknown || a.Err == nil {
 		t.Errorf("got outcome %d and %v, want unknown", a.Outcome, a.Err)
 	}
 }

@@ -7,10 +7,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // Names of the attributes of a lock beside those of its key and its expiry.
@@ -25,7 +26,7 @@ const (
 const locksPage = 100
 
 // PutLock implements [lock.Table].
-func (s *Store) PutLock(ctx context.Context, row lock.Row, now lock.Stamp) (answer lock.Answer) {
+func (s *Store) PutLock(ctx context.Context, row lock.Row, now lock.UnixMilli) (answer lock.RowResult) {
 	const isFree = "attribute_not_exists(#p) OR #until <= :now"
 	var err error
 	answer.Attempt, err = s.attempt(ctx, func(ctx context.Context) error {
@@ -39,18 +40,18 @@ func (s *Store) PutLock(ctx context.Context, row lock.Row, now lock.Stamp) (answ
 		return err
 	})
 	switch {
-	case answer.Outcome == native.Refused:
+	case answer.Outcome == outcome.Refused:
 		answer.Old = lockInTheWay(row.Key, err)
-	case answer.Outcome == native.Applied && answer.Date.IsZero():
+	case answer.Outcome == outcome.Applied && answer.Date.IsZero():
 		// Only a date can show that the process has slept through its lease
 		// with both clocks standing still: a grant without one isn't believed.
-		answer.Outcome, answer.Err = native.Unknown, unavailable(true, nil, "the table's answer has no date")
+		answer.Outcome, answer.Err = outcome.Unknown, unavailable(true, nil, "the table's answer has no date")
 	}
 	return answer
 }
 
 // DeleteLock implements [lock.Table].
-func (s *Store) DeleteLock(ctx context.Context, key lock.Key, owner string) (answer lock.Answer) {
+func (s *Store) DeleteLock(ctx context.Context, key lock.Key, owner string) (answer lock.RowResult) {
 	const isOurs = "#owner = :me"
 	var err error
 	answer.Attempt, err = s.attempt(ctx, func(ctx context.Context) error {
@@ -63,7 +64,7 @@ func (s *Store) DeleteLock(ctx context.Context, key lock.Key, owner string) (ans
 		})
 		return err
 	})
-	if answer.Outcome == native.Refused {
+	if answer.Outcome == outcome.Refused {
 		answer.Old = lockInTheWay(key, err)
 	}
 	return answer
@@ -88,7 +89,7 @@ func (s *Store) ListLocks(ctx context.Context, id tenant.ID, after string) (page
 		})
 		return err
 	})
-	if page.Outcome != native.Applied {
+	if page.Outcome != outcome.Applied {
 		return page
 	}
 	for _, item := range out.Items {
@@ -135,8 +136,8 @@ func lockRow(key lock.Key, item attributes) lock.Row {
 	return lock.Row{
 		Key:   key,
 		Owner: textOf(item, attrOwner),
-		Start: lock.Stamp(integerOf(item, attrStart)),
-		Until: lock.Stamp(integerOf(item, attrUntil)),
+		Start: lock.UnixMilli(integerOf(item, attrStart)),
+		Until: lock.UnixMilli(integerOf(item, attrUntil)),
 		By: lock.Holder{
 			HostKind: textOf(by, "host_kind"),
 			HostName: textOf(by, "host_name"),

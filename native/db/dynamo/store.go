@@ -8,12 +8,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // Get implements [db.Store].
-func (s *Store) Get(ctx context.Context, key db.Key, stale bool) (answer db.Answer) {
+func (s *Store) Get(ctx context.Context, key db.Key, stale bool) (answer db.RowResult) {
 	var out *dynamodb.GetItemOutput
 	answer.Attempt = s.read(ctx, func(ctx context.Context) (err error) {
 		out, err = s.client.GetItem(ctx, &dynamodb.GetItemInput{
@@ -21,7 +22,7 @@ func (s *Store) Get(ctx context.Context, key db.Key, stale bool) (answer db.Answ
 		})
 		return err
 	})
-	if answer.Outcome == native.Applied {
+	if answer.Outcome == outcome.Applied {
 		var err error
 		answer.Row, err = rowOf(out.Item)
 		understand(&answer.Attempt, err)
@@ -30,16 +31,16 @@ func (s *Store) Get(ctx context.Context, key db.Key, stale bool) (answer db.Answ
 }
 
 // understand turns an answer that can't be understood into one that is none.
-func understand(a *native.Attempt, err error) {
+func understand(a *outcome.Attempt, err error) {
 	if err != nil {
-		a.Outcome = native.NotApplied
+		a.Outcome = outcome.NotApplied
 		a.Err = unavailable(false, err, "%v", errForeign)
 	}
 }
 
 // GetMany implements [db.Store]. The service leaves keys unread when there is
 // too much to answer, or too much load.
-func (s *Store) GetMany(ctx context.Context, keys []db.Key, stale bool) (found db.Found) {
+func (s *Store) GetMany(ctx context.Context, keys []db.Key, stale bool) (found db.BatchResult) {
 	wanted := types.KeysAndAttributes{ConsistentRead: aws.Bool(!stale)}
 	for _, key := range keys {
 		wanted.Keys = append(wanted.Keys, keyOf(key))
@@ -51,13 +52,13 @@ func (s *Store) GetMany(ctx context.Context, keys []db.Key, stale bool) (found d
 		})
 		return err
 	})
-	if found.Outcome == native.Applied {
+	if found.Outcome == outcome.Applied {
 		understand(&found.Attempt, readBatch(out, &found))
 	}
 	return found
 }
 
-func readBatch(out *dynamodb.BatchGetItemOutput, found *db.Found) error {
+func readBatch(out *dynamodb.BatchGetItemOutput, found *db.BatchResult) error {
 	found.Rows = map[db.Key]db.Row{}
 	for _, items := range out.Responses { // one table
 		for _, item := range items {
@@ -82,7 +83,7 @@ func rowKey(item attributes) db.Key {
 
 // Query implements [db.Store]. The range has both of its ends, so one
 // condition on the sort key says all, and no cursor of the service is needed.
-func (s *Store) Query(ctx context.Context, q db.Query) (listing db.Listing) {
+func (s *Store) Query(ctx context.Context, q db.Query) (listing db.QueryResult) {
 	const inRange = "#p = :p AND #k BETWEEN :low AND :high"
 	in := &dynamodb.QueryInput{
 		TableName:              &s.table,
@@ -106,14 +107,14 @@ func (s *Store) Query(ctx context.Context, q db.Query) (listing db.Listing) {
 		out, err = s.client.Query(ctx, in)
 		return err
 	})
-	if listing.Outcome == native.Applied {
+	if listing.Outcome == outcome.Applied {
 		listing.Last = textOf(out.LastEvaluatedKey, attrKey)
 		understand(&listing.Attempt, readPage(out, q.KeysOnly, &listing))
 	}
 	return listing
 }
 
-func readPage(out *dynamodb.QueryOutput, keysOnly bool, listing *db.Listing) error {
+func readPage(out *dynamodb.QueryOutput, keysOnly bool, listing *db.QueryResult) error {
 	for _, item := range out.Items {
 		row := headOf(item)
 		if !keysOnly {
@@ -129,7 +130,7 @@ func readPage(out *dynamodb.QueryOutput, keysOnly bool, listing *db.Listing) err
 }
 
 // Write implements [db.Store].
-func (s *Store) Write(ctx context.Context, w db.Write, now int64) (answer db.Answer) {
+func (s *Store) Write(ctx context.Context, w db.Write, now int64) (answer db.RowResult) {
 	c := changeOf(w, now)
 	var after attributes
 	var err error
@@ -138,15 +139,15 @@ func (s *Store) Write(ctx context.Context, w db.Write, now int64) (answer db.Ans
 		return err
 	})
 	switch {
-	case answer.Outcome == native.Refused:
+	case answer.Outcome == outcome.Refused:
 		answer.Row, err = rowOf(itemInTheWay(err))
 		understand(&answer.Attempt, err)
-	case answer.Outcome != native.Applied:
-	case w.Verb == db.Put:
+	case answer.Outcome != outcome.Applied:
+	case w.Kind == db.Put:
 		answer.Row = &db.Row{Value: w.Value, Rev: w.Rev, Expires: w.Expires}
-	case w.Verb == db.Add:
+	case w.Kind == db.Add:
 		if answer.Row, err = rowOf(after); err != nil || answer.Row == nil {
-			answer.Outcome, answer.Err = native.Unknown, unavailable(false, err, "the sum is not in the table's answer")
+			answer.Outcome, answer.Err = outcome.Unknown, unavailable(false, err, "the sum is not in the table's answer")
 		}
 	}
 	return answer
@@ -154,7 +155,7 @@ func (s *Store) Write(ctx context.Context, w db.Write, now int64) (answer db.Ans
 
 // write sends a write. after is the item as an Add has left it.
 func (s *Store) write(ctx context.Context, w db.Write, c change) (after attributes, err error) {
-	switch w.Verb {
+	switch w.Kind {
 	case db.Put:
 		_, err = s.client.PutItem(ctx, &dynamodb.PutItemInput{
 			TableName: &s.table, Item: itemOf(w),

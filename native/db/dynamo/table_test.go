@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidelock-lua/tidelock/native/clock"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -14,7 +16,6 @@ import (
 
 	"github.com/tidelock-lua/tidelock/native/db/dbtest"
 	"github.com/tidelock-lua/tidelock/native/db/dynamo"
-	"github.com/tidelock-lua/tidelock/native/vm"
 )
 
 func testTables(t *testing.T, l *local) {
@@ -101,9 +102,9 @@ func checkMissing(t *testing.T, l *local) {
 }
 
 func checkClock(t *testing.T, l *local) {
-	clock := dbtest.NewClock()
-	clock.Advance(-time.Minute)
-	found := check(t, l.create(t, vm.NewHands(clock)))
+	clk := dbtest.NewClock()
+	clk.Advance(-time.Minute)
+	found := check(t, l.create(t, clock.NewDual(clk)))
 	wantFinding(t, found, "clock", dynamo.Warning, "between -1m")
 }
 

@@ -10,13 +10,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // Transact implements [db.Store]. Under one token all attempts have to be the
 // same to the byte, now included: the service compares them.
-func (s *Store) Transact(ctx context.Context, token string, writes []db.Write, now int64) (verdict db.Verdict) {
+func (s *Store) Transact(ctx context.Context, token string, writes []db.Write, now int64) (verdict db.TransactResult) {
 	in := &dynamodb.TransactWriteItemsInput{ClientRequestToken: &token}
 	for _, w := range writes {
 		in.TransactItems = append(in.TransactItems, s.entry(w, changeOf(w, now)))
@@ -28,7 +29,7 @@ func (s *Store) Transact(ctx context.Context, token string, writes []db.Write, n
 		})
 		return err
 	})
-	if verdict.Outcome == native.Refused {
+	if verdict.Outcome == outcome.Refused {
 		verdict.Refusals, err = refusals(err)
 		understand(&verdict.Attempt, err)
 	}
@@ -36,7 +37,7 @@ func (s *Store) Transact(ctx context.Context, token string, writes []db.Write, n
 }
 
 func (s *Store) entry(w db.Write, c change) types.TransactWriteItem {
-	switch w.Verb {
+	switch w.Kind {
 	case db.Put:
 		return types.TransactWriteItem{Put: &types.Put{
 			TableName: &s.table, Item: itemOf(w),

@@ -14,9 +14,11 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/db/dbtest"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 func TestACreationWhoseAnswerIsLostRecognisesItself(t *testing.T) {
@@ -47,7 +49,7 @@ func TestAnAdditionIsNeverSentTwice(t *testing.T) {
 	}
 	b := f.bench(t)
 	_, _, _, err := b.Users.Add(b.Context(), b.Account, "key", 1, db.AddOptions{})
-	if e := b.WantCode(err, db.CodeUnknown); e.Applied != native.AppliedUnknown || b.Account.Open != 1 {
+	if e := b.WantCode(err, db.CodeUnknown); e.Applied != outcome.AppliedUnknown || b.Account.Open != 1 {
 		t.Errorf("applied is %q with %d writes open, want unknown and one", e.Applied, b.Account.Open)
 	}
 	if ops := f.ops(); !reflect.DeepEqual(ops, []string{"UpdateItem", "GetItem"}) {
@@ -58,11 +60,11 @@ func TestAnAdditionIsNeverSentTwice(t *testing.T) {
 func TestTheAttemptsOfATransactionAreTheSameToTheByte(t *testing.T) {
 	f := newFake(t, lost, failure(400, "TransactionInProgressException"), canceled("TransactionConflict", "None"), success)
 	b := f.bench(t)
-	value := native.Map{}
+	v := value.Map{}
 	for i := range 30 {
-		value[fmt.Sprint("<field ", i)] = float64(i)
+		v[fmt.Sprint("<field ", i)] = float64(i)
 	}
-	put, err := b.Users.ToPut("put", value, db.PutOptions{If: db.Condition{New: true}})
+	put, err := b.Users.ToPut("put", v, db.PutOptions{If: db.Condition{New: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +147,7 @@ func TestAConditionSeesAnItemOfAnotherProgram(t *testing.T) {
 		_, err := b.Users.Get(b.Context(), b.Account, "key", false)
 		b.WantCode(err, db.CodeUnavailable)
 		_, _, err = b.Users.Put(b.Context(), b.Account, "key", 1.0, db.PutOptions{If: db.Condition{New: true}})
-		if e := b.WantCode(err, db.CodeUnavailable); e.Retryable || e.Applied != native.AppliedNo || !strings.Contains(e.Message, "another program") {
+		if e := b.WantCode(err, db.CodeUnavailable); e.Retryable || e.Applied != outcome.AppliedNo || !strings.Contains(e.Message, "another program") {
 			t.Errorf("got %+v, want it not applied because of another program", e)
 		}
 	}

@@ -5,53 +5,54 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 var _ lock.Table = (*Store)(nil)
 var _ lock.Lister = (*Store)(nil)
 
 // PutLock implements [lock.Table].
-func (s *Store) PutLock(ctx context.Context, row lock.Row, now lock.Stamp) (answer lock.Answer) {
-	answer.Attempt = s.attempt(ctx, func() native.Outcome {
+func (s *Store) PutLock(ctx context.Context, row lock.Row, now lock.UnixMilli) (answer lock.RowResult) {
+	answer.Attempt = s.attempt(ctx, func() outcome.Outcome {
 		if held, ok := s.locks[row.Key]; ok && held.Until > now {
 			answer.Old = &held
-			return native.Refused
+			return outcome.Refused
 		}
 		s.locks[row.Key] = row
-		return native.Applied
+		return outcome.Applied
 	})
 	return answer
 }
 
 // DeleteLock implements [lock.Table].
-func (s *Store) DeleteLock(ctx context.Context, key lock.Key, owner string) (answer lock.Answer) {
-	answer.Attempt = s.attempt(ctx, func() native.Outcome {
+func (s *Store) DeleteLock(ctx context.Context, key lock.Key, owner string) (answer lock.RowResult) {
+	answer.Attempt = s.attempt(ctx, func() outcome.Outcome {
 		held, ok := s.locks[key]
 		if !ok {
-			return native.Refused
+			return outcome.Refused
 		}
 		if held.Owner != owner {
 			answer.Old = &held
-			return native.Refused
+			return outcome.Refused
 		}
 		delete(s.locks, key)
-		return native.Applied
+		return outcome.Applied
 	})
 	return answer
 }
 
 // ListLocks implements [lock.Lister]. All rows are on one page.
 func (s *Store) ListLocks(ctx context.Context, id tenant.ID, after string) (page lock.Page) {
-	page.Attempt = s.attempt(ctx, func() native.Outcome {
+	page.Attempt = s.attempt(ctx, func() outcome.Outcome {
 		for key, row := range s.locks {
 			if key.Tenant == id && key.Name > after {
 				page.Rows = append(page.Rows, row)
 			}
 		}
-		return native.Applied
+		return outcome.Applied
 	})
 	slices.SortFunc(page.Rows, func(a, b lock.Row) int { return strings.Compare(a.Name, b.Name) })
 	return page

@@ -8,10 +8,11 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/lock"
-	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // pageBytesMax ends a page early, as services do.
@@ -22,7 +23,7 @@ const tokenSeconds = 600
 
 // Store is a table in memory. It is safe for use by many goroutines.
 type Store struct {
-	hands *vm.Hands
+	hands *clock.Dual
 
 	mu         sync.Mutex           // guards what follows
 	partitions map[string][]db.Item // by partition key, each in the order of its keys
@@ -31,7 +32,7 @@ type Store struct {
 }
 
 // New returns an empty table. hands time its answers.
-func New(hands *vm.Hands) *Store {
+func New(hands *clock.Dual) *Store {
 	return &Store{
 		hands:      hands,
 		partitions: map[string][]db.Item{},
@@ -41,10 +42,10 @@ func New(hands *vm.Hands) *Store {
 }
 
 // attempt runs one attempt under the lock. It is not applied if ctx is over.
-func (s *Store) attempt(ctx context.Context, do func() native.Outcome) (a native.Attempt) {
+func (s *Store) attempt(ctx context.Context, do func() outcome.Outcome) (a outcome.Attempt) {
 	a.Sent = s.hands.Read()
 	if err := ctx.Err(); err != nil {
-		a.Outcome, a.Err = native.NotApplied, err
+		a.Outcome, a.Err = outcome.NotApplied, err
 	} else {
 		s.mu.Lock()
 		a.Outcome = do()
@@ -95,50 +96,50 @@ func copied(row *db.Row) *db.Row {
 }
 
 // Get implements [db.Store].
-func (s *Store) Get(ctx context.Context, key db.Key, _ bool) (answer db.Answer) {
-	answer.Attempt = s.attempt(ctx, func() native.Outcome {
+func (s *Store) Get(ctx context.Context, key db.Key, _ bool) (answer db.RowResult) {
+	answer.Attempt = s.attempt(ctx, func() outcome.Outcome {
 		_, row := s.find(key)
 		answer.Row = copied(row)
-		return native.Applied
+		return outcome.Applied
 	})
 	return answer
 }
 
 // GetMany implements [db.Store].
-func (s *Store) GetMany(ctx context.Context, keys []db.Key, _ bool) (found db.Found) {
-	found.Attempt = s.attempt(ctx, func() native.Outcome {
+func (s *Store) GetMany(ctx context.Context, keys []db.Key, _ bool) (found db.BatchResult) {
+	found.Attempt = s.attempt(ctx, func() outcome.Outcome {
 		found.Rows = map[db.Key]db.Row{}
 		for _, key := range keys {
 			if _, row := s.find(key); row != nil {
 				found.Rows[key] = *row
 			}
 		}
-		return native.Applied
+		return outcome.Applied
 	})
 	return found
 }
 
 // Write implements [db.Store].
-func (s *Store) Write(ctx context.Context, w db.Write, now int64) (answer db.Answer) {
-	answer.Attempt = s.attempt(ctx, func() native.Outcome {
+func (s *Store) Write(ctx context.Context, w db.Write, now int64) (answer db.RowResult) {
+	answer.Attempt = s.attempt(ctx, func() outcome.Outcome {
 		_, old := s.find(w.Key)
 		next, ok := w.Apply(old, now)
 		if !ok {
 			answer.Row = copied(old)
-			return native.Refused
+			return outcome.Refused
 		}
 		s.set(w.Key, next)
 		answer.Row = next
-		return native.Applied
+		return outcome.Applied
 	})
 	return answer
 }
 
 // Transact implements [db.Store].
-func (s *Store) Transact(ctx context.Context, token string, writes []db.Write, now int64) (verdict db.Verdict) {
-	verdict.Attempt = s.attempt(ctx, func() native.Outcome {
+func (s *Store) Transact(ctx context.Context, token string, writes []db.Write, now int64) (verdict db.TransactResult) {
+	verdict.Attempt = s.attempt(ctx, func() outcome.Outcome {
 		if at, done := s.tokens[token]; done && now-at < tokenSeconds {
-			return native.Applied
+			return outcome.Applied
 		}
 		after := make([]*db.Row, len(writes))
 		for i, w := range writes {
@@ -150,29 +151,29 @@ func (s *Store) Transact(ctx context.Context, token string, writes []db.Write, n
 			after[i] = next
 		}
 		if len(verdict.Refusals) > 0 {
-			return native.Refused
+			return outcome.Refused
 		}
 		for i, w := range writes {
-			if w.Verb != db.Check {
+			if w.Kind != db.Check {
 				s.set(w.Key, after[i])
 			}
 		}
 		s.tokens[token] = now
-		return native.Applied
+		return outcome.Applied
 	})
 	return verdict
 }
 
 // Query implements [db.Store].
-func (s *Store) Query(ctx context.Context, q db.Query) (listing db.Listing) {
-	listing.Attempt = s.attempt(ctx, func() native.Outcome {
+func (s *Store) Query(ctx context.Context, q db.Query) (listing db.QueryResult) {
+	listing.Attempt = s.attempt(ctx, func() outcome.Outcome {
 		s.read(q, &listing)
-		return native.Applied
+		return outcome.Applied
 	})
 	return listing
 }
 
-func (s *Store) read(q db.Query, listing *db.Listing) {
+func (s *Store) read(q db.Query, listing *db.QueryResult) {
 	items := s.partitions[q.Partition]
 	low, _ := search(items, q.Low)
 	high, found := search(items, q.High)

@@ -5,9 +5,10 @@ import (
 
 	"github.com/tidelock-lua/tidelock/native/db/dbtest"
 	"github.com/tidelock-lua/tidelock/native/db/memory"
-	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 func TestMemoryIsAnEngine(t *testing.T) {
-	dbtest.Run(t, func(t *testing.T, hands *vm.Hands) dbtest.Engine { return memory.New(hands) })
+	dbtest.Run(t, func(t *testing.T, hands *clock.Dual) dbtest.Engine { return memory.New(hands) })
 }

@@ -4,11 +4,12 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/db/dbtest"
 	"github.com/tidelock-lua/tidelock/native/db/sqlite"
-	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 func BenchmarkVerbs(b *testing.B) {
@@ -16,7 +17,7 @@ func BenchmarkVerbs(b *testing.B) {
 		name string
 		sqlite.Options
 	}{{"full", sqlite.Options{}}, {"relaxed", sqlite.Options{Relaxed: true}}} {
-		hands := vm.NewHands(vm.SystemClock())
+		hands := clock.NewDual(clock.System())
 		store, err := sqlite.Open(filepath.Join(b.TempDir(), "bench.db"), hands, o.Options)
 		if err != nil {
 			b.Fatal(err)
@@ -26,8 +27,8 @@ func BenchmarkVerbs(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		account := &dbtest.Account{Left: 1 << 60}
-		doc := func() any { return native.Map{"name": "Ada", "n": 1.0, "tags": native.List{"a", "b"}} }
+		account := &dbtest.RunScope{Left: 1 << 60}
+		doc := func() any { return value.Map{"name": "Ada", "n": 1.0, "tags": value.List{"a", "b"}} }
 		for _, verb := range []struct {
 			name string
 			do   func() error

@@ -9,8 +9,9 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db"
+
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // Values are stored as CBOR (RFC 8949): it tells lists from maps, text from
@@ -45,7 +46,7 @@ const depthMax = 64
 // encode appends v to b.
 func encode(b []byte, v any) []byte {
 	switch v := v.(type) {
-	case native.Null:
+	case value.Null:
 		return append(b, simpleNull)
 	case bool:
 		if v {
@@ -56,13 +57,13 @@ func encode(b []byte, v any) []byte {
 		return encodeNumber(b, v)
 	case string:
 		return encodeString(b, v)
-	case native.List:
+	case value.List:
 		b = encodeHead(b, majorList, uint64(len(v)))
 		for _, element := range v {
 			b = encode(b, element)
 		}
 		return b
-	case native.Map:
+	case value.Map:
 		b = encodeHead(b, majorMap, uint64(len(v)))
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			b = encode(encodeString(b, key), v[key])
@@ -129,7 +130,7 @@ func (d *decoder) value(depth int) (any, error) {
 	case simpleNull, simpleTrue, simpleFalse:
 		d.rest = d.rest[1:]
 		if first == simpleNull {
-			return native.Null{}, nil
+			return value.Null{}, nil
 		}
 		return first == simpleTrue, nil
 	case float64Bits:
@@ -192,7 +193,7 @@ func (d *decoder) text(n uint64) (string, error) {
 }
 
 func (d *decoder) list(n uint64, depth int) (any, error) {
-	list := make(native.List, n)
+	list := make(value.List, n)
 	for i := range list {
 		v, err := d.value(depth + 1)
 		if err != nil {
@@ -204,7 +205,7 @@ func (d *decoder) list(n uint64, depth int) (any, error) {
 }
 
 func (d *decoder) mapping(n uint64, depth int) (any, error) {
-	m := make(native.Map, n)
+	m := make(value.Map, n)
 	for range n {
 		key, err := d.value(depth + 1)
 		if err != nil {

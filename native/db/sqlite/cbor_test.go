@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 func TestValuesAreStoredAsCBOR(t *testing.T) {
@@ -19,10 +19,10 @@ func TestValuesAreStoredAsCBOR(t *testing.T) {
 		{1000000000000.0, "1b000000e8d4a51000"}, {-1.0, "20"}, {-1000.0, "3903e7"},
 		{1.1, "fb3ff199999999999a"}, {1.0e+300, "fb7e37e43c8800759c"}, {-4.1, "fbc010666666666666"},
 		{math.Copysign(0, -1), "00"},
-		{false, "f4"}, {true, "f5"}, {native.Null{}, "f6"},
+		{false, "f4"}, {true, "f5"}, {value.Null{}, "f6"},
 		{"", "60"}, {"IETF", "6449455446"}, {"ü", "62c3bc"}, {"\xff", "41ff"},
-		{native.List{}, "80"}, {native.List{1.0, native.List{2.0, 3.0}}, "8201820203"},
-		{native.Map{}, "a0"}, {native.Map{"b": native.List{2.0, 3.0}, "a": 1.0}, "a26161016162820203"},
+		{value.List{}, "80"}, {value.List{1.0, value.List{2.0, 3.0}}, "8201820203"},
+		{value.Map{}, "a0"}, {value.Map{"b": value.List{2.0, 3.0}, "a": 1.0}, "a26161016162820203"},
 	} {
 		encoded := encode(nil, test.value)
 		if got := hex.EncodeToString(encoded); got != test.want {
@@ -60,14 +60,14 @@ func equal(a, b any) bool {
 		return x == y || math.IsNaN(x) && math.IsNaN(y)
 	}
 	switch x := a.(type) {
-	case native.List:
-		y, ok := b.(native.List)
+	case value.List:
+		y, ok := b.(value.List)
 		for i := range x {
 			ok = ok && len(x) == len(y) && equal(x[i], y[i])
 		}
 		return ok && len(x) == len(y)
-	case native.Map:
-		y, ok := b.(native.Map)
+	case value.Map:
+		y, ok := b.(value.Map)
 		for key := range x {
 			ok = ok && equal(x[key], y[key])
 		}

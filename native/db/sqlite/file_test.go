@@ -11,18 +11,20 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/db/dbtest"
 	"github.com/tidelock-lua/tidelock/native/db/memory"
 	"github.com/tidelock-lua/tidelock/native/db/sqlite"
-	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/outcome"
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 func TestSQLiteAnswersAsMemoryDoes(t *testing.T) {
-	clock := dbtest.NewStoppedClock(time.Now())
-	file := open(t, filepath.Join(t.TempDir(), "test.db"), vm.NewHands(clock), sqlite.Options{Relaxed: true})
-	dbtest.Compare(t, clock, file, memory.New(vm.NewHands(clock)))
+	clk := dbtest.NewStoppedClock(time.Now())
+	file := open(t, filepath.Join(t.TempDir(), "test.db"), clock.NewDual(clk), sqlite.Options{Relaxed: true})
+	dbtest.Compare(t, clk, file, memory.New(clock.NewDual(clk)))
 }
 
 // raw opens the file as another program would.
@@ -46,18 +48,18 @@ func query(t *testing.T, from *sql.DB, question string) (answer string) {
 
 func TestWhatWasWrittenIsThereAfterOpeningAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "odd name?#%41.db")
-	clock := dbtest.NewClock()
-	store, err := sqlite.Open(path, vm.NewHands(clock), sqlite.Options{})
+	clk := dbtest.NewClock()
+	store, err := sqlite.Open(path, clock.NewDual(clk), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := dbtest.NewBench(t, store, clock)
-	rev := b.Put("key", native.List{"text", "\xff", native.Null{}})
+	b := dbtest.NewBench(t, store, clk)
+	rev := b.Put("key", value.List{"text", "\xff", value.Null{}})
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	b = dbtest.NewBench(t, open(t, path, vm.NewHands(clock), sqlite.Options{}), clock)
-	b.WantValue("key", native.List{"text", "\xff", native.Null{}})
+	b = dbtest.NewBench(t, open(t, path, clock.NewDual(clk), sqlite.Options{}), clk)
+	b.WantValue("key", value.List{"text", "\xff", value.Null{}})
 	if got := b.Get("key").Rev; got != rev {
 		t.Errorf("revision is %q, want %q", got, rev)
 	}
@@ -89,7 +91,7 @@ func TestFilesOfOthersAreRefusedAndLeftAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = sqlite.Open(path, vm.NewHands(vm.SystemClock()), sqlite.Options{})
+		_, err = sqlite.Open(path, clock.NewDual(clock.System()), sqlite.Options{})
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: error is %v, want %q in it", test.name, err, test.want)
 		}
@@ -97,7 +99,7 @@ func TestFilesOfOthersAreRefusedAndLeftAlone(t *testing.T) {
 			t.Errorf("%s: the file was changed (%v)", test.name, err)
 		}
 	}
-	_, err := sqlite.Open(filepath.Join(t.TempDir(), "no", "such", "folder"), vm.NewHands(vm.SystemClock()), sqlite.Options{})
+	_, err := sqlite.Open(filepath.Join(t.TempDir(), "no", "such", "folder"), clock.NewDual(clock.System()), sqlite.Options{})
 	if err == nil {
 		t.Error("a file in a folder that is not there was opened")
 	}
@@ -105,9 +107,9 @@ func TestFilesOfOthersAreRefusedAndLeftAlone(t *testing.T) {
 
 func TestABusyFileIsWaitedForUntilTheContextEnds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
-	clock := dbtest.NewClock()
-	store := open(t, path, vm.NewHands(clock), sqlite.Options{})
-	b := dbtest.NewBench(t, store, clock)
+	clk := dbtest.NewClock()
+	store := open(t, path, clock.NewDual(clk), sqlite.Options{})
+	b := dbtest.NewBench(t, store, clk)
 	b.Put("key", 1.0)
 
 	other := raw(t, path)
@@ -121,23 +123,23 @@ func TestABusyFileIsWaitedForUntilTheContextEnds(t *testing.T) {
 	b.WantValue("key", 1.0) // reads wait for nobody
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	w := db.Write{Verb: db.Delete, Key: db.Key{Partition: "acme/users", Key: "key"}}
+	w := db.Write{Kind: db.Delete, Key: db.Key{Partition: "acme/users", Key: "key"}}
 	answer := store.Write(ctx, w, 0)
-	if e := b.WantCode(answer.Err, db.CodeContention); answer.Outcome != native.NotApplied || !e.Retryable {
+	if e := b.WantCode(answer.Err, db.CodeContention); answer.Outcome != outcome.NotApplied || !e.Retryable {
 		t.Errorf("answered %+v, want not applied, to be tried again", answer.Attempt)
 	}
 	if err := tx.Rollback(); err != nil {
 		t.Fatal(err)
 	}
-	if answer := store.Write(t.Context(), w, 0); answer.Outcome != native.Applied {
+	if answer := store.Write(t.Context(), w, 0); answer.Outcome != outcome.Applied {
 		t.Errorf("answered %+v once the file is free, want applied", answer.Attempt)
 	}
 }
 
 func TestExpiredRowsAreRemovedAndTheFileStopsGrowing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
-	clock := dbtest.NewClock()
-	b := dbtest.NewBench(t, open(t, path, vm.NewHands(clock), sqlite.Options{Relaxed: true}), clock)
+	clk := dbtest.NewClock()
+	b := dbtest.NewBench(t, open(t, path, clock.NewDual(clk), sqlite.Options{Relaxed: true}), clk)
 	other := raw(t, path)
 	var sizes []string
 	for round := range 6 {
@@ -158,12 +160,12 @@ func TestExpiredRowsAreRemovedAndTheFileStopsGrowing(t *testing.T) {
 
 func TestReadersDoNotLetTheLogGrow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
-	clock := dbtest.NewClock()
-	b := dbtest.NewBench(t, open(t, path, vm.NewHands(clock), sqlite.Options{Relaxed: true}), clock)
+	clk := dbtest.NewClock()
+	b := dbtest.NewBench(t, open(t, path, clock.NewDual(clk), sqlite.Options{Relaxed: true}), clk)
 	for i := range 50 {
 		b.Put(fmt.Sprint("row", i), 1.0)
 	}
-	walk, err := b.Users.Walk(db.ListOptions{Prefix: "row"})
+	walk, err := b.Users.Iterate(db.ListOptions{Prefix: "row"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,9 +189,9 @@ func TestReadersDoNotLetTheLogGrow(t *testing.T) {
 func TestAFileLivesInABubbleOfFakeTime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
 	synctest.Test(t, func(t *testing.T) {
-		clock := dbtest.NewClock()
-		store := open(t, path, vm.NewHands(clock), sqlite.Options{})
-		b := dbtest.NewBench(t, store, clock)
+		clk := dbtest.NewClock()
+		store := open(t, path, clock.NewDual(clk), sqlite.Options{})
+		b := dbtest.NewBench(t, store, clk)
 		b.PutWith("key", 1.0, db.PutOptions{TTL: time.Hour})
 		time.Sleep(2 * time.Hour)
 		b.WantValue("key", nil)
@@ -198,8 +200,8 @@ func TestAFileLivesInABubbleOfFakeTime(t *testing.T) {
 
 func TestADamagedValueIsAnErrorAndNotAbsent(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
-	clock := dbtest.NewClock()
-	b := dbtest.NewBench(t, open(t, path, vm.NewHands(clock), sqlite.Options{}), clock)
+	clk := dbtest.NewClock()
+	b := dbtest.NewBench(t, open(t, path, clock.NewDual(clk), sqlite.Options{}), clk)
 	b.Put("key", "text")
 	if _, err := raw(t, path).Exec("UPDATE rows SET v = x'9f'"); err != nil {
 		t.Fatal(err)
@@ -211,9 +213,9 @@ func TestADamagedValueIsAnErrorAndNotAbsent(t *testing.T) {
 }
 
 func TestAnAnswerToManyKeysEndsAt16MiB(t *testing.T) {
-	clock := dbtest.NewClock()
-	store := open(t, filepath.Join(t.TempDir(), "test.db"), vm.NewHands(clock), sqlite.Options{Relaxed: true})
-	b := dbtest.NewBench(t, store, clock)
+	clk := dbtest.NewClock()
+	store := open(t, filepath.Join(t.TempDir(), "test.db"), clock.NewDual(clk), sqlite.Options{Relaxed: true})
+	b := dbtest.NewBench(t, store, clk)
 	var keys []db.Key
 	for i := range 50 {
 		key := fmt.Sprint("key", i)

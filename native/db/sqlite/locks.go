@@ -3,10 +3,12 @@ package sqlite
 import (
 	"context"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // A lock is a row like any other: its attributes are a map in v, its owner is
@@ -21,39 +23,39 @@ var _ lock.Lister = (*Store)(nil)
 
 // PutLock implements [lock.Table]. The wall clock that now comes from is this
 // machine's.
-func (s *Store) PutLock(ctx context.Context, row lock.Row, now lock.Stamp) (answer lock.Answer) {
+func (s *Store) PutLock(ctx context.Context, row lock.Row, now lock.UnixMilli) (answer lock.RowResult) {
 	key := lockKey(row.Key)
-	answer.Attempt = s.write(ctx, func(c *change) (native.Outcome, error) {
+	answer.Attempt = s.write(ctx, func(c *change) (outcome.Outcome, error) {
 		old, err := c.get(key)
 		if err != nil {
-			return native.NotApplied, err
+			return outcome.NotApplied, err
 		}
 		if old != nil {
 			if held := lockRow(row.Key, old); held.Until > now {
 				answer.Old = &held
-				return native.Refused, nil
+				return outcome.Refused, nil
 			}
 		}
-		return native.Applied, c.set(key, lockValue(row))
+		return outcome.Applied, c.set(key, lockValue(row))
 	})
 	return answer
 }
 
 // DeleteLock implements [lock.Table].
-func (s *Store) DeleteLock(ctx context.Context, key lock.Key, owner string) (answer lock.Answer) {
-	answer.Attempt = s.write(ctx, func(c *change) (native.Outcome, error) {
+func (s *Store) DeleteLock(ctx context.Context, key lock.Key, owner string) (answer lock.RowResult) {
+	answer.Attempt = s.write(ctx, func(c *change) (outcome.Outcome, error) {
 		old, err := c.get(lockKey(key))
 		if err != nil {
-			return native.NotApplied, err
+			return outcome.NotApplied, err
 		}
 		if old == nil {
-			return native.Refused, nil
+			return outcome.Refused, nil
 		}
 		if held := lockRow(key, old); held.Owner != owner {
 			answer.Old = &held
-			return native.Refused, nil
+			return outcome.Refused, nil
 		}
-		return native.Applied, c.set(lockKey(key), nil)
+		return outcome.Applied, c.set(lockKey(key), nil)
 	})
 	return answer
 }
@@ -80,23 +82,23 @@ func (s *Store) ListLocks(ctx context.Context, id tenant.ID, after string) (page
 func lockKey(key lock.Key) db.Key { return db.Key{Partition: key.Partition(), Key: key.Name} }
 
 func lockValue(row lock.Row) *db.Row {
-	by := native.Map{}
+	by := value.Map{}
 	for name, text := range row.By.Attributes() {
 		by[name] = text
 	}
-	value := native.Map{"owner": row.Owner, "start": float64(row.Start), "until": float64(row.Until), "by": by}
-	return &db.Row{Value: value, Rev: row.Owner, Expires: row.Expiry()}
+	v := value.Map{"owner": row.Owner, "start": float64(row.Start), "until": float64(row.Until), "by": by}
+	return &db.Row{Value: v, Rev: row.Owner, Expires: row.Expiry()}
 }
 
 // lockRow reads what is there; what is missing or of another type is zero.
 func lockRow(key lock.Key, row *db.Row) lock.Row {
-	value, _ := row.Value.(native.Map)
-	by, _ := value["by"].(native.Map)
+	v, _ := row.Value.(value.Map)
+	by, _ := v["by"].(value.Map)
 	return lock.Row{
 		Key:   key,
-		Owner: text(value, "owner"),
-		Start: stamp(value, "start"),
-		Until: stamp(value, "until"),
+		Owner: text(v, "owner"),
+		Start: stamp(v, "start"),
+		Until: stamp(v, "until"),
 		By: lock.Holder{
 			HostKind: text(by, "host_kind"),
 			HostName: text(by, "host_name"),
@@ -107,12 +109,12 @@ func lockRow(key lock.Key, row *db.Row) lock.Row {
 	}
 }
 
-func text(m native.Map, name string) string {
+func text(m value.Map, name string) string {
 	s, _ := m[name].(string)
 	return s
 }
 
-func stamp(m native.Map, name string) lock.Stamp {
+func stamp(m value.Map, name string) lock.UnixMilli {
 	f, _ := m[name].(float64)
-	return lock.Stamp(f)
+	return lock.UnixMilli(f)
 }

@@ -12,11 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/db/dbtest"
 	"github.com/tidelock-lua/tidelock/native/db/sqlite"
-	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // The test binary is its own second process: with this variable set to the
@@ -43,7 +44,7 @@ func TestMain(m *testing.M) {
 // reports each time that it did. It counts what the file answers, so a killed
 // process may have done one more than it reported.
 func countIn(path string) error {
-	hands := vm.NewHands(vm.SystemClock())
+	hands := clock.NewDual(clock.System())
 	store, err := sqlite.Open(path, hands, sqlite.Options{})
 	if err != nil {
 		return err
@@ -54,7 +55,7 @@ func countIn(path string) error {
 	if err != nil {
 		return err
 	}
-	ctx, account := context.Background(), &dbtest.Account{Left: 1 << 40}
+	ctx, account := context.Background(), &dbtest.RunScope{Left: 1 << 40}
 	for done := 0; done < increments; {
 		_, err := counters.Update(ctx, account, "shared", func(row *db.Row) (any, error) {
 			if row == nil {
@@ -62,7 +63,7 @@ func countIn(path string) error {
 			}
 			return row.Value.(float64) + 1, nil
 		})
-		var e *native.Error
+		var e *outcome.Error
 		switch {
 		case err == nil:
 			done++
@@ -133,8 +134,8 @@ func TestManyProcessesLoseNothingNotEvenWhenSomeAreKilled(t *testing.T) {
 	}
 	t.Logf("%d increments in %v", reported, time.Since(start))
 
-	clock := dbtest.NewClock()
-	b := dbtest.NewBench(t, open(t, path, vm.NewHands(clock), sqlite.Options{}), clock)
+	clk := dbtest.NewClock()
+	b := dbtest.NewBench(t, open(t, path, clock.NewDual(clk), sqlite.Options{}), clk)
 	row, err := b.Partition("acme", "counters").Get(t.Context(), b.Account, "shared", false)
 	if err != nil || row == nil {
 		t.Fatalf("the counter is %v, %v", row, err)

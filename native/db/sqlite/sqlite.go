@@ -23,7 +23,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 const (
@@ -76,7 +76,7 @@ type Options struct {
 
 // Store is an open file. It is safe for use by many goroutines.
 type Store struct {
-	hands   *vm.Hands
+	hands   *clock.Dual
 	writer  *sql.DB // one connection: the writers of a process queue for it
 	reader  *sql.DB
 	stmts   statements
@@ -85,7 +85,7 @@ type Store struct {
 
 // Open opens the file at path and creates it if there is none. hands time the
 // answers and the pauses.
-func Open(path string, hands *vm.Hands, o Options) (*Store, error) {
+func Open(path string, hands *clock.Dual, o Options) (*Store, error) {
 	if err := lockByDescription(); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}

@@ -6,10 +6,11 @@ import (
 
 	"github.com/tidelock-lua/tidelock/native/db/dbtest"
 	"github.com/tidelock-lua/tidelock/native/db/sqlite"
-	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
-func open(t *testing.T, path string, hands *vm.Hands, o sqlite.Options) *sqlite.Store {
+func open(t *testing.T, path string, hands *clock.Dual, o sqlite.Options) *sqlite.Store {
 	t.Helper()
 	store, err := sqlite.Open(path, hands, o)
 	if err != nil {
@@ -24,7 +25,7 @@ func open(t *testing.T, path string, hands *vm.Hands, o sqlite.Options) *sqlite.
 }
 
 func TestSQLiteIsAnEngine(t *testing.T) {
-	dbtest.Run(t, func(t *testing.T, hands *vm.Hands) dbtest.Engine {
+	dbtest.Run(t, func(t *testing.T, hands *clock.Dual) dbtest.Engine {
 		return open(t, filepath.Join(t.TempDir(), "test.db"), hands, sqlite.Options{Relaxed: true})
 	})
 }

@@ -7,9 +7,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db"
-	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 const (
@@ -28,15 +29,15 @@ const (
 )
 
 // write makes one attempt to change the file. do says what came out; nothing
-// is changed unless that is [native.Applied].
+// is changed unless that is [outcome.Applied].
 //
 // ctx bounds only the wait for other writers: once the transaction has begun,
 // it runs to its end, which is near. So it is always known what became of it,
 // unless the disk fails.
-func (s *Store) write(ctx context.Context, do func(*change) (native.Outcome, error)) (a native.Attempt) {
+func (s *Store) write(ctx context.Context, do func(*change) (outcome.Outcome, error)) (a outcome.Attempt) {
 	a.Sent = s.hands.Read()
 	defer func() { a.Received = s.hands.Read() }()
-	a.Outcome = native.NotApplied
+	a.Outcome = outcome.NotApplied
 	conn, tx, err := s.begin(ctx)
 	if err != nil {
 		a.Err = trouble(err)
@@ -44,28 +45,28 @@ func (s *Store) write(ctx context.Context, do func(*change) (native.Outcome, err
 	}
 	defer conn.Close()
 	defer tx.Rollback() // nothing after a commit
-	if vm.Ended(ctx) {
+	if clock.Ended(ctx) {
 		// We were stopped on the way. From here on nobody else writes, so the
 		// lock that the caller holds can't pass on before this commit.
 		a.Err = trouble(context.DeadlineExceeded)
 		return a
 	}
 	c := &change{tx: tx, stmts: &s.stmts}
-	outcome, err := do(c)
-	if err == nil && outcome == native.Applied {
+	result, err := do(c)
+	if err == nil && result == outcome.Applied {
 		err = s.sweep(c)
 	}
 	if err != nil {
 		a.Err = trouble(err)
 		return a
 	}
-	if outcome == native.Applied {
+	if result == outcome.Applied {
 		if err := tx.Commit(); err != nil {
-			a.Outcome, a.Err = native.Unknown, trouble(err)
+			a.Outcome, a.Err = outcome.Unknown, trouble(err)
 			return a
 		}
 	}
-	a.Outcome = outcome
+	a.Outcome = result
 	return a
 }
 
@@ -103,7 +104,7 @@ func (s *sweeper) due(now time.Duration) bool {
 // sweep removes rows that have expired, so that the file stops growing.
 func (s *Store) sweep(c *change) error {
 	now := s.hands.Read()
-	if !s.sweeper.due(now.Fast) {
+	if !s.sweeper.due(now.ElapsedMax) {
 		return nil
 	}
 	_, err := c.tx.Stmt(c.stmts.sweep).Exec(now.Wall.Unix(), sweepRows)
@@ -111,11 +112,11 @@ func (s *Store) sweep(c *change) error {
 }
 
 // read makes one attempt to read.
-func (s *Store) read(ctx context.Context, do func() error) (a native.Attempt) {
+func (s *Store) read(ctx context.Context, do func() error) (a outcome.Attempt) {
 	a.Sent = s.hands.Read()
-	a.Outcome = native.Applied
+	a.Outcome = outcome.Applied
 	if err := s.wait(ctx, func() error { return errors.Join(ctx.Err(), do()) }); err != nil {
-		a.Outcome, a.Err = native.NotApplied, trouble(err)
+		a.Outcome, a.Err = outcome.NotApplied, trouble(err)
 	}
 	a.Received = s.hands.Read()
 	return a
@@ -125,14 +126,14 @@ func (s *Store) read(ctx context.Context, do func() error) (a native.Attempt) {
 func trouble(err error) error {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), isBusy(err):
-		return &native.Error{Code: db.CodeContention, Message: "other writers kept the database file busy", Retryable: true, Cause: err}
+		return &outcome.Error{Code: db.CodeContention, Message: "other writers kept the database file busy", Retryable: true, Cause: err}
 	default:
-		return &native.Error{Code: db.CodeUnavailable, Message: "the database file can't be used", Cause: err}
+		return &outcome.Error{Code: db.CodeUnavailable, Message: "the database file can't be used", Cause: err}
 	}
 }
 
 // Get implements [db.Store].
-func (s *Store) Get(ctx context.Context, key db.Key, _ bool) (answer db.Answer) {
+func (s *Store) Get(ctx context.Context, key db.Key, _ bool) (answer db.RowResult) {
 	answer.Attempt = s.read(ctx, func() (err error) {
 		answer.Row, _, err = getRow(s.stmts.read, key)
 		return err
@@ -141,7 +142,7 @@ func (s *Store) Get(ctx context.Context, key db.Key, _ bool) (answer db.Answer) 
 }
 
 // GetMany implements [db.Store].
-func (s *Store) GetMany(ctx context.Context, keys []db.Key, _ bool) (found db.Found) {
+func (s *Store) GetMany(ctx context.Context, keys []db.Key, _ bool) (found db.BatchResult) {
 	found.Attempt = s.read(ctx, func() error {
 		found.Rows, found.Unread = map[db.Key]db.Row{}, nil
 		total := 0
@@ -164,55 +165,55 @@ func (s *Store) GetMany(ctx context.Context, keys []db.Key, _ bool) (found db.Fo
 }
 
 // Write implements [db.Store].
-func (s *Store) Write(ctx context.Context, w db.Write, now int64) (answer db.Answer) {
-	answer.Attempt = s.write(ctx, func(c *change) (native.Outcome, error) {
+func (s *Store) Write(ctx context.Context, w db.Write, now int64) (answer db.RowResult) {
+	answer.Attempt = s.write(ctx, func(c *change) (outcome.Outcome, error) {
 		old, err := c.get(w.Key)
 		if err != nil {
-			return native.NotApplied, err
+			return outcome.NotApplied, err
 		}
 		next, ok := w.Apply(old, now)
 		if !ok {
 			answer.Row = old
-			return native.Refused, nil
+			return outcome.Refused, nil
 		}
 		answer.Row = next
-		return native.Applied, c.set(w.Key, next)
+		return outcome.Applied, c.set(w.Key, next)
 	})
 	return answer
 }
 
 // Transact implements [db.Store].
-func (s *Store) Transact(ctx context.Context, token string, writes []db.Write, now int64) (verdict db.Verdict) {
-	verdict.Attempt = s.write(ctx, func(c *change) (native.Outcome, error) {
+func (s *Store) Transact(ctx context.Context, token string, writes []db.Write, now int64) (verdict db.TransactResult) {
+	verdict.Attempt = s.write(ctx, func(c *change) (outcome.Outcome, error) {
 		mark := db.Key{Partition: tokenPartition, Key: token}
 		before, err := c.get(mark)
 		if err != nil || before.Alive(now) {
-			return native.Applied, err
+			return outcome.Applied, err
 		}
 		for i, w := range writes {
 			old, err := c.get(w.Key)
 			if err != nil {
-				return native.NotApplied, err
+				return outcome.NotApplied, err
 			}
 			next, ok := w.Apply(old, now)
 			if !ok {
 				verdict.Refusals = append(verdict.Refusals, db.Refusal{Index: i, Row: old})
-			} else if w.Verb != db.Check {
+			} else if w.Kind != db.Check {
 				if err := c.set(w.Key, next); err != nil {
-					return native.NotApplied, err
+					return outcome.NotApplied, err
 				}
 			}
 		}
 		if len(verdict.Refusals) > 0 {
-			return native.Refused, nil
+			return outcome.Refused, nil
 		}
-		return native.Applied, c.set(mark, &db.Row{Expires: now + tokenSeconds})
+		return outcome.Applied, c.set(mark, &db.Row{Expires: now + tokenSeconds})
 	})
 	return verdict
 }
 
 // Query implements [db.Store].
-func (s *Store) Query(ctx context.Context, q db.Query) (listing db.Listing) {
+func (s *Store) Query(ctx context.Context, q db.Query) (listing db.QueryResult) {
 	listing.Attempt = s.read(ctx, func() (err error) {
 		listing.Items, listing.Last, err = s.page(q)
 		return err

@@ -6,14 +6,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db"
-	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 func TestNobodyWritesBetweenTheReadAndTheWriteOfATransaction(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
-	hands := vm.NewHands(vm.SystemClock())
+	hands := clock.NewDual(clock.System())
 	var stores [2]*Store
 	for i := range stores {
 		store, err := Open(path, hands, Options{})
@@ -24,19 +25,19 @@ func TestNobodyWritesBetweenTheReadAndTheWriteOfATransaction(t *testing.T) {
 		stores[i] = store
 	}
 	key := db.Key{Partition: "acme/users", Key: "key"}
-	got := stores[0].write(t.Context(), func(c *change) (native.Outcome, error) {
+	got := stores[0].write(t.Context(), func(c *change) (outcome.Outcome, error) {
 		if _, err := c.get(key); err != nil {
-			return native.NotApplied, err
+			return outcome.NotApplied, err
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
-		other := stores[1].Write(ctx, db.Write{Verb: db.Put, Key: key, Value: "other", Rev: "other"}, 0)
-		if other.Outcome != native.NotApplied {
+		other := stores[1].Write(ctx, db.Write{Kind: db.Put, Key: key, Value: "other", Rev: "other"}, 0)
+		if other.Outcome != outcome.NotApplied {
 			t.Errorf("another writer's answer is %v, want not applied", other.Outcome)
 		}
-		return native.Applied, c.set(key, &db.Row{Value: "mine", Rev: "mine"})
+		return outcome.Applied, c.set(key, &db.Row{Value: "mine", Rev: "mine"})
 	})
-	if got.Outcome != native.Applied {
+	if got.Outcome != outcome.Applied {
 		t.Errorf("the transaction ended with %v (%v), want applied", got.Outcome, got.Err)
 	}
 }

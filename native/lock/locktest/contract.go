@@ -9,9 +9,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // Contract checks that a store keeps what [lock.Table] promises. open returns
@@ -35,25 +36,25 @@ func Contract(t *testing.T, open func(t *testing.T) lock.Table) {
 func key(name string) lock.Key { return lock.Key{Tenant: "acme", Name: name} }
 
 // rowOf makes a row that runs out at until, in the contract's own time.
-func rowOf(name, owner string, until lock.Stamp) lock.Row {
+func rowOf(name, owner string, until lock.UnixMilli) lock.Row {
 	return lock.Row{Key: key(name), Owner: owner, Start: epoch + until - 1000, Until: epoch + until}
 }
 
 // epoch is when the contract's own time begins: late enough that no store's
 // expiry takes a row away while it is looked at.
-const epoch lock.Stamp = 4_000_000_000_000
+const epoch lock.UnixMilli = 4_000_000_000_000
 
-func put(t *testing.T, table lock.Table, row lock.Row, now lock.Stamp, want native.Outcome, old *lock.Row) {
+func put(t *testing.T, table lock.Table, row lock.Row, now lock.UnixMilli, want outcome.Outcome, old *lock.Row) {
 	t.Helper()
 	expect(t, table.PutLock(t.Context(), row, epoch+now), want, old)
 }
 
-func remove(t *testing.T, table lock.Table, name, owner string, want native.Outcome, old *lock.Row) {
+func remove(t *testing.T, table lock.Table, name, owner string, want outcome.Outcome, old *lock.Row) {
 	t.Helper()
 	expect(t, table.DeleteLock(t.Context(), key(name), owner), want, old)
 }
 
-func expect(t *testing.T, got lock.Answer, want native.Outcome, old *lock.Row) {
+func expect(t *testing.T, got lock.RowResult, want outcome.Outcome, old *lock.Row) {
 	t.Helper()
 	if got.Outcome != want || got.Err != nil {
 		t.Fatalf("got outcome %d and error %v, want outcome %d", got.Outcome, got.Err, want)
@@ -68,17 +69,17 @@ func expect(t *testing.T, got lock.Answer, want native.Outcome, old *lock.Row) {
 
 func takenOnce(t *testing.T, table lock.Table) {
 	row := rowOf("a", "me", 10_000)
-	put(t, table, row, 5000, native.Applied, nil)
-	put(t, table, rowOf("a", "you", 20_000), 9999, native.Refused, &row)
-	put(t, table, row, 5000, native.Refused, &row) // its own owner as well
+	put(t, table, row, 5000, outcome.Applied, nil)
+	put(t, table, rowOf("a", "you", 20_000), 9999, outcome.Refused, &row)
+	put(t, table, row, 5000, outcome.Refused, &row) // its own owner as well
 }
 
 func runOut(t *testing.T, table lock.Table) {
-	put(t, table, rowOf("a", "me", 10_000), 5000, native.Applied, nil)
+	put(t, table, rowOf("a", "me", 10_000), 5000, outcome.Applied, nil)
 	row := rowOf("a", "you", 20_000)
-	put(t, table, row, 10_000, native.Applied, nil)
-	put(t, table, rowOf("a", "me", 30_000), 19_999, native.Refused, &row)
-	remove(t, table, "a", "me", native.Refused, &row)
+	put(t, table, row, 10_000, outcome.Applied, nil)
+	put(t, table, rowOf("a", "me", 30_000), 19_999, outcome.Refused, &row)
+	remove(t, table, "a", "me", outcome.Refused, &row)
 }
 
 func readBack(t *testing.T, table lock.Table) {
@@ -88,18 +89,18 @@ func readBack(t *testing.T, table lock.Table) {
 	} {
 		row := rowOf(fmt.Sprint(i), strings.Repeat("f", 32), 33_267)
 		row.By = by
-		put(t, table, row, 5000, native.Applied, nil)
-		put(t, table, row, 5000, native.Refused, &row)
+		put(t, table, row, 5000, outcome.Applied, nil)
+		put(t, table, row, 5000, outcome.Refused, &row)
 	}
 }
 
 func ownerDeletes(t *testing.T, table lock.Table) {
-	remove(t, table, "a", "me", native.Refused, nil)
+	remove(t, table, "a", "me", outcome.Refused, nil)
 	row := rowOf("a", "me", 10_000)
-	put(t, table, row, 5000, native.Applied, nil)
-	remove(t, table, "a", "you", native.Refused, &row)
-	remove(t, table, "a", "me", native.Applied, nil)
-	remove(t, table, "a", "me", native.Refused, nil)
+	put(t, table, row, 5000, outcome.Applied, nil)
+	remove(t, table, "a", "you", outcome.Refused, &row)
+	remove(t, table, "a", "me", outcome.Applied, nil)
+	remove(t, table, "a", "me", outcome.Refused, nil)
 }
 
 func oneApplied(t *testing.T, table lock.Table) {
@@ -109,7 +110,7 @@ func oneApplied(t *testing.T, table lock.Table) {
 		for i := range 20 {
 			wg.Go(func() {
 				row := rowOf(fmt.Sprint(round), fmt.Sprint(i), 10_000)
-				if table.PutLock(context.Background(), row, epoch+5000).Outcome == native.Applied {
+				if table.PutLock(context.Background(), row, epoch+5000).Outcome == outcome.Applied {
 					applied.Add(1)
 				}
 			})
@@ -127,37 +128,37 @@ func namesDiffer(t *testing.T, table lock.Table) {
 		strings.Repeat("n", 512), strings.Repeat("n", 511), strings.Repeat("ü", 256),
 	}
 	for _, name := range names {
-		put(t, table, rowOf(name, "me", 10_000), 5000, native.Applied, nil)
+		put(t, table, rowOf(name, "me", 10_000), 5000, outcome.Applied, nil)
 	}
 	other := rowOf("a", "me", 10_000)
 	other.Key.Tenant = "other"
-	put(t, table, other, 5000, native.Applied, nil)
+	put(t, table, other, 5000, outcome.Applied, nil)
 	for _, name := range names {
-		remove(t, table, name, "me", native.Applied, nil)
+		remove(t, table, name, "me", outcome.Applied, nil)
 	}
-	put(t, table, other, 5000, native.Refused, &other)
+	put(t, table, other, 5000, outcome.Refused, &other)
 }
 
 func overBefore(t *testing.T, table lock.Table) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, a := range []lock.Answer{
+	for _, a := range []lock.RowResult{
 		table.PutLock(ctx, rowOf("a", "me", 10_000), epoch+5000),
 		table.DeleteLock(ctx, key("a"), "me"),
 	} {
-		if a.Outcome != native.NotApplied && a.Outcome != native.Unknown || a.Err == nil {
+		if a.Outcome != outcome.NotApplied && a.Outcome != outcome.Unknown || a.Err == nil {
 			t.Errorf("got outcome %d and error %v, want not applied or unknown, with an error", a.Outcome, a.Err)
 		}
 	}
 }
 
 func readings(t *testing.T, table lock.Table) {
-	for _, a := range []lock.Answer{
+	for _, a := range []lock.RowResult{
 		table.PutLock(t.Context(), rowOf("a", "me", 10_000), epoch+5000),
 		table.PutLock(t.Context(), rowOf("a", "you", 10_000), epoch+5000),
 		table.DeleteLock(t.Context(), key("a"), "me"),
 	} {
-		if a.Sent.Wall.IsZero() || a.Received.Wall.IsZero() || a.Sent.Fast > a.Received.Fast {
+		if a.Sent.Wall.IsZero() || a.Received.Wall.IsZero() || a.Sent.ElapsedMax > a.Received.ElapsedMax {
 			t.Errorf("got sent %+v and received %+v, want two readings in order", a.Sent, a.Received)
 		}
 	}
@@ -174,11 +175,11 @@ func listed(t *testing.T, table lock.Table) {
 	}
 	want = append(want, "ü", "~", "A")
 	for i, name := range want {
-		put(t, table, rowOf(name, "me", lock.Stamp(10_000+i)), 5000, native.Applied, nil)
+		put(t, table, rowOf(name, "me", lock.UnixMilli(10_000+i)), 5000, outcome.Applied, nil)
 	}
 	other := rowOf("b", "me", 10_000)
 	other.Key.Tenant = "acme-2"
-	put(t, table, other, 5000, native.Applied, nil)
+	put(t, table, other, 5000, outcome.Applied, nil)
 	slices.Sort(want)
 
 	if got := list(t, lister, "acme", ""); !slices.Equal(got, want) {
@@ -194,7 +195,7 @@ func list(t *testing.T, lister lock.Lister, id tenant.ID, after string) (names [
 	t.Helper()
 	for {
 		p := lister.ListLocks(t.Context(), id, after)
-		if p.Outcome != native.Applied {
+		if p.Outcome != outcome.Applied {
 			t.Fatalf("got outcome %d and error %v", p.Outcome, p.Err)
 		}
 		for _, row := range p.Rows {

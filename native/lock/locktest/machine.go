@@ -8,17 +8,17 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // Machine is the clock of a machine that is set, suspended, or runs too fast.
 // Between such events it runs with the clock it was made from. It is safe for
 // use by many goroutines.
 type Machine struct {
-	clock vm.Clock
+	clock clock.Clock
 
 	mu         sync.Mutex // guards what follows
-	start      vm.Instant
+	start      clock.Instant
 	wall, mono time.Duration // how far each clock is off
 	ppm        int64         // how much faster than the truth both run, in millionths
 }
@@ -26,17 +26,17 @@ type Machine struct {
 // NewMachine returns a machine whose wall clock is off by wall. In a
 // testing/synctest bubble it must be made inside.
 func NewMachine(wall time.Duration) *Machine {
-	clock := vm.SystemClock()
-	return &Machine{clock: clock, start: clock.Now(), wall: wall}
+	clk := clock.System()
+	return &Machine{clock: clk, start: clk.Now(), wall: wall}
 }
 
 // Now reads both clocks.
-func (m *Machine) Now() vm.Instant {
+func (m *Machine) Now() clock.Instant {
 	now := m.clock.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	gain := (now.Mono - m.start.Mono) / 1e6 * time.Duration(m.ppm)
-	return vm.Instant{Wall: now.Wall.Add(m.wall + gain), Mono: now.Mono + m.mono + gain}
+	return clock.Instant{Wall: now.Wall.Add(m.wall + gain), Mono: now.Mono + m.mono + gain}
 }
 
 // Sleep waits for d of true time, or until ctx is done.

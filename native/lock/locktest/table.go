@@ -8,10 +8,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/lock"
-	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // Service keeps rows in memory and dates its answers, as the service behind a
@@ -39,9 +40,9 @@ type Request struct {
 	Op    string // "put" or "delete"
 	Key   lock.Key
 	Owner string
-	Row   lock.Row   // of a put
-	Now   lock.Stamp // :now of a put
-	At    time.Time  // when it was sent, on the service's clock
+	Row   lock.Row       // of a put
+	Now   lock.UnixMilli // :now of a put
+	At    time.Time      // when it was sent, on the service's clock
 }
 
 // Requests returns what was sent so far, oldest first: all, or those of one
@@ -93,7 +94,7 @@ func (s *Service) SetClock(now func() time.Time) {
 }
 
 // apply acts on one request, as one atomic step.
-func (s *Service) apply(r Request) (native.Outcome, *lock.Row) {
+func (s *Service) apply(r Request) (outcome.Outcome, *lock.Row) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old, there := s.rows[r.Key]
@@ -103,15 +104,15 @@ func (s *Service) apply(r Request) (native.Outcome, *lock.Row) {
 	}
 	switch {
 	case !free && there:
-		return native.Refused, &old
+		return outcome.Refused, &old
 	case !free:
-		return native.Refused, nil
+		return outcome.Refused, nil
 	case r.Op == "put":
 		s.rows[r.Key] = r.Row
 	default:
 		delete(s.rows, r.Key)
 	}
-	return native.Applied, nil
+	return outcome.Applied, nil
 }
 
 func (s *Service) note(r Request) Request {
@@ -162,28 +163,28 @@ type Fault struct {
 // Table is one process's way to a [Service].
 type Table struct {
 	service *Service
-	hands   *vm.Hands
+	hands   *clock.Dual
 	// Fault decides on each request; nil lets all pass.
 	Fault func(Request) Fault
 }
 
 // Connect returns the table as a process with these hands reaches it.
-func (s *Service) Connect(hands *vm.Hands) *Table { return &Table{service: s, hands: hands} }
+func (s *Service) Connect(hands *clock.Dual) *Table { return &Table{service: s, hands: hands} }
 
 // PutLock is one attempt of a put.
-func (t *Table) PutLock(ctx context.Context, row lock.Row, now lock.Stamp) lock.Answer {
+func (t *Table) PutLock(ctx context.Context, row lock.Row, now lock.UnixMilli) lock.RowResult {
 	return t.send(ctx, Request{Op: "put", Key: row.Key, Owner: row.Owner, Row: row, Now: now})
 }
 
 // DeleteLock is one attempt of a conditional delete.
-func (t *Table) DeleteLock(ctx context.Context, key lock.Key, owner string) lock.Answer {
+func (t *Table) DeleteLock(ctx context.Context, key lock.Key, owner string) lock.RowResult {
 	return t.send(ctx, Request{Op: "delete", Key: key, Owner: owner})
 }
 
-func (t *Table) send(ctx context.Context, r Request) lock.Answer {
-	a := lock.Answer{Attempt: native.Attempt{Sent: t.hands.Read()}}
+func (t *Table) send(ctx context.Context, r Request) lock.RowResult {
+	a := lock.RowResult{Attempt: outcome.Attempt{Sent: t.hands.Read()}}
 	if ctx.Err() != nil {
-		a.Outcome, a.Err = native.NotApplied, unavailable(ctx.Err())
+		a.Outcome, a.Err = outcome.NotApplied, unavailable(ctx.Err())
 		a.Received = a.Sent
 		return a
 	}
@@ -198,20 +199,20 @@ func (t *Table) send(ctx context.Context, r Request) lock.Answer {
 }
 
 // meet lets the request meet its fate.
-func (t *Table) meet(ctx context.Context, r Request, f Fault, a *lock.Answer) {
+func (t *Table) meet(ctx context.Context, r Request, f Fault, a *lock.RowResult) {
 	half := t.service.Latency / 2
 	switch f.Fate {
 	case Answered:
-		a.Outcome = native.Unknown
+		a.Outcome = outcome.Unknown
 		if a.Err = t.pass(ctx, half); a.Err != nil {
 			// Given up on the way: it arrives all the same.
 			time.AfterFunc(half, func() { t.service.apply(r) })
 			return
 		}
-		outcome, old := t.service.apply(r)
+		result, old := t.service.apply(r)
 		date := t.service.date()
 		if a.Err = t.pass(ctx, half+f.After); a.Err == nil {
-			a.Outcome, a.Old, a.Date = outcome, old, date
+			a.Outcome, a.Old, a.Date = result, old, date
 		}
 	case Doubled:
 		a.Outcome, a.Old = t.service.apply(r)
@@ -219,20 +220,20 @@ func (t *Table) meet(ctx context.Context, r Request, f Fault, a *lock.Answer) {
 		time.AfterFunc(f.After, func() { t.service.apply(r) })
 	case AnswerLost:
 		t.service.apply(r)
-		a.Outcome, a.Err = native.Unknown, t.broken(ctx, f.After)
+		a.Outcome, a.Err = outcome.Unknown, t.broken(ctx, f.After)
 	case Lost:
-		a.Outcome, a.Err = native.Unknown, t.broken(ctx, f.After)
+		a.Outcome, a.Err = outcome.Unknown, t.broken(ctx, f.After)
 	case Late:
-		a.Outcome, a.Err = native.Unknown, t.broken(ctx, 0)
+		a.Outcome, a.Err = outcome.Unknown, t.broken(ctx, 0)
 		time.AfterFunc(f.After, func() { t.service.apply(r) })
 	case Turned:
-		a.Outcome, a.Err = native.NotApplied, t.refuse(ctx, f.After, "db_throttled", true)
+		a.Outcome, a.Err = outcome.NotApplied, t.refuse(ctx, f.After, "db_throttled", true)
 		a.Date = t.service.date()
 	case NoTable:
-		a.Outcome, a.Err = native.NotApplied, t.refuse(ctx, f.After, "db_unavailable", false)
+		a.Outcome, a.Err = outcome.NotApplied, t.refuse(ctx, f.After, "db_unavailable", false)
 		a.Date = t.service.date()
 	case Unreachable:
-		a.Outcome, a.Err = native.NotApplied, t.refuse(ctx, f.After, "db_unavailable", true)
+		a.Outcome, a.Err = outcome.NotApplied, t.refuse(ctx, f.After, "db_unavailable", true)
 	}
 }
 
@@ -253,16 +254,16 @@ func (t *Table) broken(ctx context.Context, after time.Duration) error {
 
 func (t *Table) refuse(ctx context.Context, after time.Duration, code string, retryable bool) error {
 	_ = t.pass(ctx, t.service.Latency+after)
-	return &native.Error{Code: code, Message: "refused by the test", Retryable: retryable}
+	return &outcome.Error{Code: code, Message: "refused by the test", Retryable: retryable}
 }
 
 func unavailable(cause error) error {
-	return &native.Error{Code: "db_unavailable", Message: "no answer", Retryable: true, Cause: cause}
+	return &outcome.Error{Code: "db_unavailable", Message: "no answer", Retryable: true, Cause: cause}
 }
 
 // ListLocks reads all rows of a tenant as one page.
 func (t *Table) ListLocks(_ context.Context, id tenant.ID, after string) lock.Page {
-	p := lock.Page{Attempt: native.Attempt{Outcome: native.Applied, Date: t.service.date()}}
+	p := lock.Page{Attempt: outcome.Attempt{Outcome: outcome.Applied, Date: t.service.date()}}
 	for _, r := range t.service.Rows() {
 		if r.Key.Tenant == id && r.Key.Name > after {
 			p.Rows = append(p.Rows, r)

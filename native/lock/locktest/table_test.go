@@ -5,11 +5,12 @@ import (
 
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/native/lock/locktest"
-	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 func TestTheServiceKeepsTheContractOfATable(t *testing.T) {
 	locktest.Contract(t, func(*testing.T) lock.Table {
-		return locktest.NewService(nil).Connect(vm.NewHands(vm.SystemClock()))
+		return locktest.NewService(nil).Connect(clock.NewDual(clock.System()))
 	})
 }

@@ -81,9 +81,9 @@ func decoder(kind string, whole bool) func(driver.Value) sql.Value {
 	case kind == "DECIMAL" && whole:
 		of = sql.Digits
 	case kind == "DATETIME":
-		of = func(text []byte) sql.Value { return sql.Moment(text, false) }
+		of = func(text []byte) sql.Value { return sql.Timestamp(text, false) }
 	case kind == "TIMESTAMP":
-		of = func(text []byte) sql.Value { return sql.Moment(text, true) }
+		of = func(text []byte) sql.Value { return sql.Timestamp(text, true) }
 	}
 	return func(v driver.Value) sql.Value {
 		switch v := v.(type) {

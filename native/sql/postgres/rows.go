@@ -82,7 +82,7 @@ func decode(oid uint32, text []byte) (sql.Value, error) {
 		raw, err := hex.AppendDecode(nil, digits)
 		return sql.Text(string(raw)), err
 	case typeTimestamp, typeTimestampTZ:
-		return sql.Moment(text, false), nil
+		return sql.Timestamp(text, false), nil
 	}
 	return sql.Text(string(text)), nil
 }

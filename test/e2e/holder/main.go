@@ -25,9 +25,12 @@ import (
 	"github.com/tidelock-lua/tidelock/native/db/dynamo"
 	"github.com/tidelock-lua/tidelock/native/deadline"
 	"github.com/tidelock-lua/tidelock/native/lock"
-	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/outcome"
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 func main() {
@@ -71,31 +74,31 @@ func run(args []string) error {
 
 // open makes an engine whose native functions are watched.
 func open(endpoint, table string, lease time.Duration) (*runtime.Engine, error) {
-	hands := vm.NewHands(vm.SystemClock())
+	hands := clock.NewDual(clock.System())
 	store, err := dynamo.Open(context.Background(), hands, dynamo.Options{Table: table, Endpoint: endpoint})
 	if err != nil {
 		return nil, err
 	}
-	clock := lock.NewTableClock(0, nil)
+	clk := lock.NewTableClock(0, nil)
 	w := &watch{Table: store, hands: hands, lease: lease}
-	locks, err := lock.New(hands, w, clock, lock.Options{Events: lock.Events{Released: w.released}})
+	locks, err := lock.New(hands, w, clk, lock.Options{Events: lock.Events{Release: w.released}})
 	if err != nil {
 		return nil, err
 	}
 	modules := []native.Module{
-		core.New(), deadline.New(), db.Module(db.New(store, hands, clock.Observe)),
+		core.New(), deadline.New(), db.Module(db.New(store, hands, clk.Observe)),
 		lock.NewModule(locks, lock.ModuleOptions{}),
 	}
 	for _, m := range modules {
 		for i := range m.Funcs {
 			do := m.Funcs[i].Do
 			m.Funcs[i].Do = func(c *native.Call) error {
-				w.called(c.Entered().Fast)
+				w.called(c.Entered().ElapsedMax)
 				return do(c)
 			}
 		}
 	}
-	return runtime.New(runtime.Config{Hands: hands, HostKind: "test", HostName: "test", Modules: modules}), nil
+	return runtime.New(runtime.Config{Clock: hands, HostKind: "test", HostName: "test", Modules: modules}), nil
 }
 
 // watch stands between the locks and their table, to know when a lease ends
@@ -103,7 +106,7 @@ func open(endpoint, table string, lease time.Duration) (*runtime.Engine, error) 
 // put was sent that wrote the row.
 type watch struct {
 	lock.Table
-	hands *vm.Hands
+	hands *clock.Dual
 	lease time.Duration
 
 	mu    sync.Mutex // guards what follows
@@ -111,7 +114,7 @@ type watch struct {
 	// sent is when that owner sent its puts, by the start in their rows, but for
 	// those that wrote nothing. Of those that wrote the same row, the first
 	// counts.
-	sent map[lock.Stamp]time.Duration
+	sent map[lock.UnixMilli]time.Duration
 	end  time.Duration // fast hand: of the lease that is held; 0 if none is
 	seen seen
 }
@@ -123,14 +126,14 @@ type seen struct {
 	Late   int // of them, after its end
 }
 
-func (w *watch) PutLock(ctx context.Context, row lock.Row, now lock.Stamp) lock.Answer {
+func (w *watch) PutLock(ctx context.Context, row lock.Row, now lock.UnixMilli) lock.RowResult {
 	w.mu.Lock()
 	if w.owner != row.Owner {
-		w.owner, w.sent = row.Owner, map[lock.Stamp]time.Duration{}
+		w.owner, w.sent = row.Owner, map[lock.UnixMilli]time.Duration{}
 	}
 	_, again := w.sent[row.Start]
 	if !again {
-		w.sent[row.Start] = w.hands.Fast()
+		w.sent[row.Start] = w.hands.ElapsedMax()
 	}
 	w.mu.Unlock()
 
@@ -139,13 +142,13 @@ func (w *watch) PutLock(ctx context.Context, row lock.Row, now lock.Stamp) lock.
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	stored := row
-	if a.Outcome == native.Refused && a.Old != nil {
+	if a.Outcome == outcome.Refused && a.Old != nil {
 		stored = *a.Old
 	}
-	if a.Outcome == native.Applied || a.Outcome == native.Refused && stored.Owner == row.Owner {
+	if a.Outcome == outcome.Applied || a.Outcome == outcome.Refused && stored.Owner == row.Owner {
 		w.end = w.sent[stored.Start] + w.lease
 		w.seen.Leases++
-	} else if !again && a.Outcome != native.Unknown {
+	} else if !again && a.Outcome != outcome.Unknown {
 		// It wrote nothing, and the next one may have the same start: that is
 		// the table's time at its latest, which the answers push back.
 		delete(w.sent, row.Start)
@@ -155,7 +158,7 @@ func (w *watch) PutLock(ctx context.Context, row lock.Row, now lock.Stamp) lock.
 
 // DeleteLock is sent after a function has ended, also if it never began
 // because nothing of its lease was left.
-func (w *watch) DeleteLock(ctx context.Context, key lock.Key, owner string) lock.Answer {
+func (w *watch) DeleteLock(ctx context.Context, key lock.Key, owner string) lock.RowResult {
 	w.mu.Lock()
 	if owner == w.owner {
 		w.end = 0
@@ -178,7 +181,7 @@ func (w *watch) called(at time.Duration) {
 }
 
 // released is told when a lease has been given up.
-func (w *watch) released(lock.Released) {
+func (w *watch) released(lock.ReleaseEvent) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.end = 0
@@ -190,4 +193,4 @@ func (w *watch) released(lock.Released) {
 // discard is a log that nobody reads.
 type discard struct{}
 
-func (discard) Log(string, string, native.Map) {}
+func (discard) Log(string, string, value.Map) {}

@@ -20,16 +20,18 @@ import (
 	"github.com/tidelock-lua/tidelock/native/json"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/native/log"
-	"github.com/tidelock-lua/tidelock/native/nativetest"
 	"github.com/tidelock-lua/tidelock/native/sql"
 	"github.com/tidelock-lua/tidelock/native/sql/mysql"
 	"github.com/tidelock-lua/tidelock/native/sql/postgres"
 	"github.com/tidelock-lua/tidelock/native/sql/sqlite"
-	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/runtime/nativetest"
 	"github.com/tidelock-lua/tidelock/tenant"
 	mariadbserver "github.com/tidelock-lua/tidelock/test/mariadb"
 	postgresserver "github.com/tidelock-lua/tidelock/test/postgres"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // password has what parsers, shells and quoting trip over.
@@ -113,21 +115,21 @@ var servers = map[string]func(testing.TB) sql.Connection{"postgres": toPostgres,
 type host struct {
 	*runtime.Engine
 	db       *sql.DB
-	hands    *vm.Hands
+	hands    *clock.Dual
 	table    *dbmemory.Store
 	log      *nativetest.Log
-	released atomic.Pointer[lock.Released] // how the last lock was given up
+	released atomic.Pointer[lock.ReleaseEvent] // how the last lock was given up
 	// onStall is native.test.stall.
 	onStall atomic.Pointer[func()]
 }
 
 // jumping is a clock that can be put forward.
 type jumping struct {
-	vm.Clock
+	clock.Clock
 	by atomic.Int64
 }
 
-func (c *jumping) Now() vm.Instant {
+func (c *jumping) Now() clock.Instant {
 	now, by := c.Clock.Now(), time.Duration(c.by.Load())
 	now.Wall = now.Wall.Add(by)
 	now.Mono += by
@@ -141,22 +143,22 @@ func (c *jumping) jump(by time.Duration) { c.by.Add(int64(by)) }
 func newHost(t testing.TB, connections map[string]sql.Connection, change ...func(*sql.Options)) *host {
 	t.Helper()
 	o := sql.Options{
-		Hands: vm.NewHands(vm.SystemClock()), Drivers: drivers(),
+		Clock: clock.NewDual(clock.System()), Drivers: drivers(),
 		Connections: func(tenant.ID) map[string]sql.Connection { return connections },
 	}
 	for _, f := range change {
 		f(&o)
 	}
-	hands := o.Hands
+	hands := o.Clock
 	h := &host{db: sql.New(o), hands: hands, table: dbmemory.New(hands), log: &nativetest.Log{}}
 	locks, err := lock.New(hands, h.table, lock.MachineClock{}, lock.Options{Events: lock.Events{
-		Released: func(r lock.Released) { h.released.Store(&r) },
+		Release: func(r lock.ReleaseEvent) { h.released.Store(&r) },
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.Engine = runtime.New(runtime.Config{
-		Hands: hands, HostKind: "test", HostName: "testhost",
+		Clock: hands, HostKind: "test", HostName: "testhost",
 		Modules: []native.Module{
 			core.New(), deadline.New(), json.New(), log.New(), lock.NewModule(locks, lock.ModuleOptions{}), sql.Module(h.db),
 			{Name: "test", Funcs: []native.Func{{Name: "stall", Do: func(*native.Call) error { (*h.onStall.Load())(); return nil }}}},
@@ -206,7 +208,7 @@ func scripts(t *testing.T, h *host, driver string) {
 			t.Fatal(err)
 		}
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".lua"), func(t *testing.T) {
-			r := h.run(t.Context(), "a", string(source), native.Map{"driver": driver})
+			r := h.run(t.Context(), "a", string(source), value.Map{"driver": driver})
 			if r.Error != nil {
 				t.Errorf("%v\n%+v\n%s", r.Error, r.Error.Stack, h.log)
 			}

@@ -24,26 +24,28 @@ import (
 	"github.com/tidelock-lua/tidelock/native/http"
 	"github.com/tidelock-lua/tidelock/native/json"
 	"github.com/tidelock-lua/tidelock/native/lock"
-	"github.com/tidelock-lua/tidelock/native/nativetest"
 	"github.com/tidelock-lua/tidelock/native/stream"
-	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/runtime/nativetest"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // world is a process that runs scripts in real time, because sockets take it.
 type world struct {
 	engine  *runtime.Engine
 	client  *http.Client
-	hands   *vm.Hands
+	hands   *clock.Dual
 	blocked atomic.Int64 // requests
-	freed   chan lock.Freeing
+	freed   chan lock.ReleaseResult
 }
 
 // newWorld lets tenants reach what allow lists.
 func newWorld(t testing.TB, allow []string, change ...func(*http.Options)) *world {
 	t.Helper()
-	w := &world{hands: vm.NewHands(vm.SystemClock()), freed: make(chan lock.Freeing, 1000)}
+	w := &world{hands: clock.NewDual(clock.System()), freed: make(chan lock.ReleaseResult, 1000)}
 	o := http.Options{
 		Policy: func(tenant.ID) http.Policy { return http.Policy{Allow: allow} },
 		Events: http.Events{Blocked: func(tenant.ID) { w.blocked.Add(1) }},
@@ -57,12 +59,12 @@ func newWorld(t testing.TB, allow []string, change ...func(*http.Options)) *worl
 	}
 	t.Cleanup(w.client.CloseIdle)
 	locks, err := lock.New(w.hands, memory.New(w.hands), lock.MachineClock{}, lock.Options{
-		Events: lock.Events{Released: func(r lock.Released) { w.freed <- r.How }},
+		Events: lock.Events{Release: func(r lock.ReleaseEvent) { w.freed <- r.How }},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.engine = runtime.New(runtime.Config{Hands: w.hands, HostKind: "test", HostName: "testhost", Modules: []native.Module{
+	w.engine = runtime.New(runtime.Config{Clock: w.hands, HostKind: "test", HostName: "testhost", Modules: []native.Module{
 		core.New(), deadline.New(), json.New(), http.Module(w.client), lock.NewModule(locks, lock.ModuleOptions{}),
 		stream.Module(stream.Options{}),
 	}})
@@ -241,7 +243,7 @@ func (n *inside) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 
 // modules are native.http, and native.lock, inside a bubble. Scripts can reach
 // https://api.example.com and other names of example.com.
-func modules(t *testing.T, hands *vm.Hands) []native.Module {
+func modules(t *testing.T, hands *clock.Dual) []native.Module {
 	network := &inside{conns: make(chan net.Conn), closed: make(chan struct{})}
 	server := httptest.NewUnstartedServer(nethttp.HandlerFunc(api))
 	server.Listener.Close()
@@ -278,11 +280,11 @@ func api(w nethttp.ResponseWriter, r *nethttp.Request) {
 	switch r.URL.Path {
 	case "/echo", "/echo/é b": // what was asked, as JSON
 		w.Header().Set("Content-Type", "application/json")
-		h := native.Map{}
+		h := value.Map{}
 		for name, values := range r.Header {
 			h[strings.ToLower(name)] = strings.Join(values, "|")
 		}
-		text, _ := json.Encode(native.Map{
+		text, _ := json.Encode(value.Map{
 			"method": r.Method, "host": r.Host, "path": r.URL.Path, "query": r.URL.RawQuery, "body": fmt.Sprintf("%x", body), "headers": h,
 		}, "", 1<<20)
 		_, _ = w.Write(text)

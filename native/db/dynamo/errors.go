@@ -10,24 +10,25 @@ import (
 	"github.com/aws/smithy-go"
 	"go.uber.org/zap"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/db"
+
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // judge tells what an attempt came to, from its way over the network and what
 // the SDK made of it. The caller holds x.mu.
-func (s *Store) judge(ctx context.Context, x *exchange, err error) (native.Outcome, error) {
+func (s *Store) judge(ctx context.Context, x *exchange, err error) (outcome.Outcome, error) {
 	switch {
 	case err == nil:
-		return native.Applied, nil
+		return outcome.Applied, nil
 	case isRefusal(err):
-		return native.Refused, nil
+		return outcome.Refused, nil
 	case x.sent == nil:
-		return native.NotApplied, notSent(ctx, x, err)
+		return outcome.NotApplied, notSent(ctx, x, err)
 	case x.status >= 400 && x.status < 500:
-		return native.NotApplied, s.turnedDown(err)
+		return outcome.NotApplied, s.turnedDown(err)
 	default:
-		return native.Unknown, s.unanswered(err)
+		return outcome.Unknown, s.unanswered(err)
 	}
 }
 
@@ -154,7 +155,7 @@ func isClockSkew(err error) bool {
 // the table was too hot is for the operator, not for the script.
 func (s *Store) throttled(err error) error {
 	s.log.Warn("the table is throttled", zap.String("table", s.table), zap.Strings("reasons", throttlingReasons(err)))
-	return &native.Error{Code: db.CodeThrottled, Message: "the table refuses more requests for now", Retryable: true, Cause: err}
+	return &outcome.Error{Code: db.CodeThrottled, Message: "the table refuses more requests for now", Retryable: true, Cause: err}
 }
 
 func throttlingReasons(err error) []string {
@@ -180,9 +181,9 @@ func throttlingReasons(err error) []string {
 }
 
 func conflict(err error) error {
-	return &native.Error{Code: db.CodeContention, Message: "a transaction on the same entry is under way", Retryable: true, Cause: err}
+	return &outcome.Error{Code: db.CodeContention, Message: "a transaction on the same entry is under way", Retryable: true, Cause: err}
 }
 
-func unavailable(retryable bool, cause error, format string, args ...any) *native.Error {
-	return &native.Error{Code: db.CodeUnavailable, Message: fmt.Sprintf(format, args...), Retryable: retryable, Cause: cause}
+func unavailable(retryable bool, cause error, format string, args ...any) *outcome.Error {
+	return &outcome.Error{Code: db.CodeUnavailable, Message: fmt.Sprintf(format, args...), Retryable: retryable, Cause: cause}
 }

@@ -1,9 +1,11 @@
-package native
+// Package outcome says, in plain Go, how what a native call asked of the outside
+// ended: the outcome of one attempt, and the error that a script sees.
+package outcome
 
 import (
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // Outcome is what is known about one request to a store once the attempt is
@@ -39,7 +41,7 @@ type Attempt struct {
 	Err error
 	// Sent and Received are the readings of the process's hands right before
 	// the request went out and right after its answer was complete.
-	Sent, Received vm.Reading
+	Sent, Received clock.Reading
 	// Date is the store's own clock in the answer, cut down to whole seconds;
 	// zero when the answer had none, and always with embedded engines.
 	Date time.Time

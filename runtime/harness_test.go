@@ -9,10 +9,13 @@ import (
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/db/memory"
 	"github.com/tidelock-lua/tidelock/native/lock"
-	"github.com/tidelock-lua/tidelock/native/nativetest"
-	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/runtime/nativetest"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/outcome"
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // house is a process with all native modules over a table in memory, in fake
@@ -33,7 +36,7 @@ func inFakeTime(t *testing.T, test func(t *testing.T, h *house)) {
 func newHouse(t *testing.T, store *memory.Store) *house {
 	t.Helper()
 	h := &house{store: store}
-	h.Machine = nativetest.New(t, func(t *testing.T, hands *vm.Hands) []native.Module {
+	h.Machine = nativetest.New(t, func(t *testing.T, hands *clock.Dual) []native.Module {
 		if h.store == nil {
 			h.store = memory.New(hands)
 		}
@@ -73,7 +76,7 @@ func (h *house) nested(t *testing.T, c *native.Call) error {
 func (h *house) hold(t *testing.T, id tenant.ID, name string) {
 	t.Helper()
 	row := lock.Row{Key: lock.Key{Tenant: id, Name: name}, Owner: "another", Until: math.MaxInt64}
-	if a := h.store.PutLock(t.Context(), row, 0); a.Outcome != native.Applied {
+	if a := h.store.PutLock(t.Context(), row, 0); a.Outcome != outcome.Applied {
 		t.Fatal(a)
 	}
 }
@@ -100,7 +103,7 @@ func (h *house) mustRun(t *testing.T, id tenant.ID, source string) string {
 
 // event runs a script of a tenant with an event, which is like a value that
 // native's codec takes.
-func (h *house) event(t *testing.T, id tenant.ID, source string, event native.Map) *runtime.Result {
+func (h *house) event(t *testing.T, id tenant.ID, source string, event value.Map) *runtime.Result {
 	return h.Invoke(t.Context(), runtime.Invocation{Tenant: id, Script: "test.lua", Source: source, Event: event})
 }
 

@@ -8,23 +8,24 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/native/lock/locktest"
-	"github.com/tidelock-lua/tidelock/native/vm"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // process is one process of a test, with its own clocks and its own way to
 // the table.
 type process struct {
 	machine *locktest.Machine
-	hands   *vm.Hands
+	hands   *clock.Dual
 	table   *locktest.Table
 	time    *lock.TableClock
 	locks   *lock.Locks
 
 	mu       sync.Mutex // guards what follows
-	released []lock.Released
+	released []lock.ReleaseEvent
 	warned   []string
 	healed   int
 }
@@ -33,19 +34,19 @@ type process struct {
 func start(t testing.TB, s *locktest.Service, wall time.Duration) *process {
 	t.Helper()
 	machine := locktest.NewMachine(wall)
-	p := startOn(t, s, vm.NewHands(machine))
+	p := startOn(t, s, clock.NewDual(machine))
 	p.machine = machine
 	return p
 }
 
 // startOn starts a process that has its hands already.
-func startOn(t testing.TB, s *locktest.Service, hands *vm.Hands) *process {
+func startOn(t testing.TB, s *locktest.Service, hands *clock.Dual) *process {
 	t.Helper()
 	p := &process{hands: hands, time: lock.NewTableClock(0, nil), table: s.Connect(hands)}
 	var err error
 	p.locks, err = lock.New(p.hands, p.table, p.time, lock.Options{Events: lock.Events{
-		Released: func(r lock.Released) { p.note(func() { p.released = append(p.released, r) }) },
-		Healed:   func(lock.Key) { p.note(func() { p.healed++ }) },
+		Release:           func(r lock.ReleaseEvent) { p.note(func() { p.released = append(p.released, r) }) },
+		AmbiguityResolved: func(lock.Key) { p.note(func() { p.healed++ }) },
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -60,10 +61,10 @@ func (p *process) note(f func()) {
 }
 
 // releases returns how each lease of the process was given up.
-func (p *process) releases() []lock.Freeing {
+func (p *process) releases() []lock.ReleaseResult {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var how []lock.Freeing
+	var how []lock.ReleaseResult
 	for _, r := range p.released {
 		how = append(how, r.How)
 	}
@@ -112,10 +113,10 @@ func (p *process) refused(t testing.TB, change ...func(*lock.Request)) {
 }
 
 // fails requires an error of this code.
-func (p *process) fails(t testing.TB, code string, change ...func(*lock.Request)) *native.Error {
+func (p *process) fails(t testing.TB, code string, change ...func(*lock.Request)) *outcome.Error {
 	t.Helper()
 	l, err := p.locks.Acquire(t.Context(), p.request(change...))
-	known, ok := errors.AsType[*native.Error](err)
+	known, ok := errors.AsType[*outcome.Error](err)
 	if l != nil || !ok || known.Code != code {
 		t.Fatalf("got lease %v and error %v, want an error with code %s", l, err, code)
 	}
@@ -165,7 +166,7 @@ func checkNoRows(t testing.TB, s *locktest.Service) {
 	}
 }
 
-func checkReleased(t testing.TB, p *process, want ...lock.Freeing) {
+func checkReleased(t testing.TB, p *process, want ...lock.ReleaseResult) {
 	t.Helper()
 	if got := p.releases(); !slices.Equal(got, want) {
 		t.Errorf("got leases given up as %v, want %v", got, want)

@@ -18,18 +18,20 @@ import (
 	"github.com/tidelock-lua/tidelock/native/deadline"
 	"github.com/tidelock-lua/tidelock/native/json"
 	"github.com/tidelock-lua/tidelock/native/log"
-	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // Open makes the modules under test. It is called inside the bubble; hands
 // tell its time.
-type Open func(t *testing.T, hands *vm.Hands) []native.Module
+type Open func(t *testing.T, hands *clock.Dual) []native.Module
 
 // Machine is a process that runs scripts in fake time.
 type Machine struct {
-	Hands  *vm.Hands
+	Clock  *clock.Dual
 	Log    *Log
 	engine *runtime.Engine
 }
@@ -38,13 +40,13 @@ type Machine struct {
 // and those directly in native. It must be called inside a bubble.
 func New(t *testing.T, open Open) *Machine {
 	t.Helper()
-	m := &Machine{Hands: vm.NewHands(vm.SystemClock()), Log: &Log{}}
+	m := &Machine{Clock: clock.NewDual(clock.System()), Log: &Log{}}
 	modules := []native.Module{core.New(), deadline.New(), json.New(), log.New()}
 	if open != nil {
-		modules = append(modules, open(t, m.Hands)...)
+		modules = append(modules, open(t, m.Clock)...)
 	}
 	m.engine = runtime.New(runtime.Config{
-		Hands: m.Hands, Modules: modules, HostKind: "test", HostName: "testhost",
+		Clock: m.Clock, Modules: modules, HostKind: "test", HostName: "testhost",
 		Yield: func() { time.Sleep(time.Millisecond) },
 	})
 	return m
@@ -137,7 +139,7 @@ type Log struct {
 }
 
 // Log keeps one record as "level message".
-func (l *Log) Log(level, message string, _ native.Map) {
+func (l *Log) Log(level, message string, _ value.Map) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.records = append(l.records, level+" "+message)

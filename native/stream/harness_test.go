@@ -17,8 +17,10 @@ import (
 	"github.com/tidelock-lua/tidelock/native/db/memory"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/native/stream"
-	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // host is what a test's scripts can open: "file" is what they have written to
@@ -35,10 +37,10 @@ type host struct {
 
 // modules are native.stream, native.lock over a table in memory, and
 // native.test.open, which counts what isn't closed.
-func (h *host) modules(t *testing.T, hands *vm.Hands) []native.Module {
+func (h *host) modules(t *testing.T, hands *clock.Dual) []native.Module {
 	h.files, h.table = map[string][]byte{}, memory.New(hands)
 	locks, err := lock.New(hands, h.table, lock.MachineClock{}, lock.Options{Events: lock.Events{
-		Released: func(r lock.Released) {
+		Release: func(r lock.ReleaseEvent) {
 			if r.How == lock.Kept {
 				h.kept.Add(1)
 			}
@@ -56,7 +58,7 @@ func (h *host) modules(t *testing.T, hands *vm.Hands) []native.Module {
 	}
 }
 
-func modules(t *testing.T, hands *vm.Hands) []native.Module { return new(host).modules(t, hands) }
+func modules(t *testing.T, hands *clock.Dual) []native.Module { return new(host).modules(t, hands) }
 
 func (h *host) streams(id tenant.ID) stream.Streams {
 	if id != "a" {
@@ -183,7 +185,7 @@ func (b *broken) Close() error { return nil }
 type told struct{}
 
 func (told) Read(context.Context, []byte) (int, error) {
-	return 0, &native.Error{Code: "told_so", Message: "no more of this", Retryable: true}
+	return 0, &outcome.Error{Code: "told_so", Message: "no more of this", Retryable: true}
 }
 
 func (told) Close() error { return nil }

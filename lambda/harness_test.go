@@ -22,9 +22,11 @@ import (
 	"github.com/tidelock-lua/tidelock/native/core"
 	"github.com/tidelock-lua/tidelock/native/deadline"
 	nativejson "github.com/tidelock-lua/tidelock/native/json"
-	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // scripts are those of every tenant under test.
@@ -56,7 +58,7 @@ var scripts = fstest.MapFS{
 type function struct {
 	*lambda.Host
 	t     *testing.T
-	hands *vm.Hands
+	hands *clock.Dual
 	log   *observer.ObservedLogs
 	// events counts the events that runs were started for.
 	begun *atomic.Int32
@@ -71,14 +73,14 @@ func inFakeTime(t *testing.T, configure func(*lambda.Config), test func(t *testi
 
 func newFunction(t *testing.T, configure func(*lambda.Config), yield func()) *function {
 	t.Helper()
-	f := &function{t: t, hands: vm.NewHands(vm.SystemClock()), begun: &atomic.Int32{}, stuck: make(chan struct{})}
+	f := &function{t: t, hands: clock.NewDual(clock.System()), begun: &atomic.Int32{}, stuck: make(chan struct{})}
 	level, logs := observer.New(zap.DebugLevel)
 	f.log = logs
 	log := zap.New(level)
 	c := lambda.Config{
-		Hands: f.hands, Log: log,
+		Clock: f.hands, Log: log,
 		Engine: runtime.New(runtime.Config{
-			Hands: f.hands, HostKind: "lambda", HostName: "test", Yield: yield,
+			Clock: f.hands, HostKind: "lambda", HostName: "test", Yield: yield,
 			Modules: []native.Module{core.New(), deadline.New(), nativejson.New(), {Name: "test", Funcs: []native.Func{
 				{Name: "stick", Do: func(*native.Call) error { <-f.stuck; return nil }},
 				{Name: "panic", Do: func(*native.Call) error { panic("the secret of the host") }},
@@ -106,7 +108,7 @@ func newFunction(t *testing.T, configure func(*lambda.Config), yield func()) *fu
 
 type scriptLog struct{ *zap.Logger }
 
-func (l scriptLog) Log(_, message string, _ native.Map) { l.Info(message) }
+func (l scriptLog) Log(_, message string, _ value.Map) { l.Info(message) }
 
 // routed gives a function these routes.
 func routed(routes ...lambda.Route) func(*lambda.Config) {

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // Codes of the errors that native.http raises.
@@ -32,32 +32,32 @@ const (
 var errTimeout = errors.New("timeout")
 
 func busy(max int) error {
-	return &native.Error{Code: CodeBusy, Retryable: true, Message: fmt.Sprintf("%d requests are under way, which is the most", max)}
+	return &outcome.Error{Code: CodeBusy, Retryable: true, Message: fmt.Sprintf("%d requests are under way, which is the most", max)}
 }
 
 func notListed(t target) error {
-	return &native.Error{Code: CodeBlocked, Message: fmt.Sprintf("%s is not on the list of what may be reached", t)}
+	return &outcome.Error{Code: CodeBlocked, Message: fmt.Sprintf("%s is not on the list of what may be reached", t)}
 }
 
 func sentTooLarge(n int, max int64) error {
-	return &native.Error{Code: CodeTooLarge, Message: fmt.Sprintf("a body of %d bytes, want at most %d", n, max)}
+	return &outcome.Error{Code: CodeTooLarge, Message: fmt.Sprintf("a body of %d bytes, want at most %d", n, max)}
 }
 
 func (x *exchange) redirectedAway() error {
-	return &native.Error{Code: CodeBlocked, Message: fmt.Sprintf("%s redirects to what may not be reached", x.first)}
+	return &outcome.Error{Code: CodeBlocked, Message: fmt.Sprintf("%s redirects to what may not be reached", x.first)}
 }
 
 func (x *exchange) tooManyRedirects() error {
-	return &native.Error{Code: CodeFailed, Message: fmt.Sprintf("%s redirects more than %d times", x.first, x.req.Redirects)}
+	return &outcome.Error{Code: CodeFailed, Message: fmt.Sprintf("%s redirects more than %d times", x.first, x.req.Redirects)}
 }
 
 func (x *exchange) tooLarge(max int64) error {
-	return x.trouble(&native.Error{Code: CodeTooLarge, Message: fmt.Sprintf("the body of %s has more than %d bytes", x.first, max)})
+	return x.trouble(&outcome.Error{Code: CodeTooLarge, Message: fmt.Sprintf("the body of %s has more than %d bytes", x.first, max)})
 }
 
 // about says what an error that came before anything was sent is about.
 func about(err error, r *Request, t target) error {
-	known, ok := errors.AsType[*native.Error](err)
+	known, ok := errors.AsType[*outcome.Error](err)
 	if !ok {
 		return err
 	}
@@ -67,14 +67,14 @@ func about(err error, r *Request, t target) error {
 
 func appliedNo(r *Request) string {
 	if changes(r.Method) {
-		return native.AppliedNo
+		return outcome.AppliedNo
 	}
 	return ""
 }
 
 // trouble tells a script what has gone wrong, by the host that it asked for.
 func (x *exchange) trouble(err error) error {
-	e, ok := errors.AsType[*native.Error](err)
+	e, ok := errors.AsType[*outcome.Error](err)
 	if !ok {
 		e = x.diagnose(err)
 		if e.Code == CodeBlocked {
@@ -86,20 +86,20 @@ func (x *exchange) trouble(err error) error {
 	case !changes(x.req.Method) || x.last != nil && (x.last.answered || !x.last.changes):
 	case x.last == nil || !x.last.sent.Load():
 		if !x.begun { // else a redirect was the answer
-			e.Applied = native.AppliedNo
+			e.Applied = outcome.AppliedNo
 		}
 	default:
-		e.Applied, e.Retryable = native.AppliedUnknown, false
+		e.Applied, e.Retryable = outcome.AppliedUnknown, false
 	}
 	return e
 }
 
-func (x *exchange) diagnose(err error) *native.Error {
+func (x *exchange) diagnose(err error) *outcome.Error {
 	if outer, ok := errors.AsType[*url.Error](err); ok {
 		err = outer.Err // without the URL, whose query may be a secret
 	}
-	say := func(code string, retryable bool, format string, args ...any) *native.Error {
-		return &native.Error{Code: code, Retryable: retryable, Message: x.first.String() + " " + fmt.Sprintf(format, args...), Cause: err}
+	say := func(code string, retryable bool, format string, args ...any) *outcome.Error {
+		return &outcome.Error{Code: code, Retryable: retryable, Message: x.first.String() + " " + fmt.Sprintf(format, args...), Cause: err}
 	}
 	dns, isDNS := errors.AsType[*net.DNSError](err)
 	netErr, isNet := errors.AsType[net.Error](err)
