@@ -16,9 +16,8 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/tidelock-lua/tidelock/native/json"
-	"github.com/tidelock-lua/tidelock/runtime"
-
 	"github.com/tidelock-lua/tidelock/native/value"
+	"github.com/tidelock-lua/tidelock/runtime"
 )
 
 // answerForm is the form of HTTP answers that a sender understands.

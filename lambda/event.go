@@ -5,9 +5,8 @@ import (
 	"net/url"
 
 	"github.com/tidelock-lua/tidelock/native/json"
-	"github.com/tidelock-lua/tidelock/runtime"
-
 	"github.com/tidelock-lua/tidelock/native/value"
+	"github.com/tidelock-lua/tidelock/runtime"
 )
 
 // piece is what one run is started for.

@@ -19,14 +19,13 @@ import (
 
 	"github.com/tidelock-lua/tidelock/lambda"
 	"github.com/tidelock-lua/tidelock/native"
-	"github.com/tidelock-lua/tidelock/native/core"
-	"github.com/tidelock-lua/tidelock/native/deadline"
-	nativejson "github.com/tidelock-lua/tidelock/native/json"
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/module/coremodule"
+	"github.com/tidelock-lua/tidelock/native/module/deadlinemodule"
+	"github.com/tidelock-lua/tidelock/native/module/jsonmodule"
+	"github.com/tidelock-lua/tidelock/native/value"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
-
-	"github.com/tidelock-lua/tidelock/native/clock"
-	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // scripts are those of every tenant under test.
@@ -81,7 +80,7 @@ func newFunction(t *testing.T, configure func(*lambda.Config), yield func()) *fu
 		Clock: f.hands, Log: log,
 		Engine: runtime.New(runtime.Config{
 			Clock: f.hands, HostKind: "lambda", HostName: "test", Yield: yield,
-			Modules: []native.Module{core.New(), deadline.New(), nativejson.New(), {Name: "test", Funcs: []native.Func{
+			Modules: []native.Module{coremodule.New(), deadlinemodule.New(), jsonmodule.New(), {Name: "test", Funcs: []native.Func{
 				{Name: "stick", Do: func(*native.Call) error { <-f.stuck; return nil }},
 				{Name: "panic", Do: func(*native.Call) error { panic("the secret of the host") }},
 			}}},

@@ -12,10 +12,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tidelock-lua/tidelock/native"
-	"github.com/tidelock-lua/tidelock/runtime"
-
 	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/value"
+	"github.com/tidelock-lua/tidelock/runtime"
 )
 
 // Config is what a host is made from. Engine, Hands, Tenants, Log and RunLog

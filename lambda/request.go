@@ -7,9 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidelock-lua/tidelock/runtime"
-
 	"github.com/tidelock-lua/tidelock/native/value"
+	"github.com/tidelock-lua/tidelock/runtime"
 )
 
 // request is an HTTP request that came as an event.

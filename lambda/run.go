@@ -8,9 +8,8 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/tidelock-lua/tidelock/runtime"
-
 	"github.com/tidelock-lua/tidelock/native/value"
+	"github.com/tidelock-lua/tidelock/runtime"
 )
 
 // answerBytesMax is the largest answer that the platform takes.

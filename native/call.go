@@ -8,10 +8,9 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
-	"github.com/tidelock-lua/tidelock/native/vm"
-
 	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/outcome"
+	"github.com/tidelock-lua/tidelock/native/vm"
 )
 
 // Call is one call of a native function.

@@ -7,9 +7,8 @@ import (
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native"
-	"github.com/tidelock-lua/tidelock/runtime/nativetest"
-
 	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/runtime/nativetest"
 )
 
 // acting is a module whose function act takes 10 ms and counts.

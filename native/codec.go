@@ -9,9 +9,8 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
-	"github.com/tidelock-lua/tidelock/native/vm"
-
 	"github.com/tidelock-lua/tidelock/native/value"
+	"github.com/tidelock-lua/tidelock/native/vm"
 )
 
 // FromLua turns a Lua value into a tree of this package's value types; nil

@@ -3,10 +3,9 @@ package native
 import (
 	"time"
 
+	"github.com/tidelock-lua/tidelock/native/value"
 	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/tenant"
-
-	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // Env is what a run is to native modules: whose it is, and what it may use.

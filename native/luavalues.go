@@ -3,9 +3,8 @@ package native
 import (
 	lua "github.com/yuin/gopher-lua"
 
-	"github.com/tidelock-lua/tidelock/native/vm"
-
 	"github.com/tidelock-lua/tidelock/native/outcome"
+	"github.com/tidelock-lua/tidelock/native/vm"
 )
 
 // luaNull is null as scripts see it: one value for the whole process, equal

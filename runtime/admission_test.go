@@ -8,10 +8,9 @@ import (
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native"
-	"github.com/tidelock-lua/tidelock/native/core"
-	"github.com/tidelock-lua/tidelock/tenant"
-
+	"github.com/tidelock-lua/tidelock/native/module/coremodule"
 	"github.com/tidelock-lua/tidelock/native/value"
+	"github.com/tidelock-lua/tidelock/tenant"
 )
 
 // ever is longer than any test waits.
@@ -122,7 +121,7 @@ func TestASlotThatNothingIsDoneWithGoesToTheNext(t *testing.T) {
 
 // engineWithOneSlot is an engine in real turns, with native.sleep.
 func engineWithOneSlot() *Engine {
-	e := New(Config{Modules: []native.Module{core.New()}})
+	e := New(Config{Modules: []native.Module{coremodule.New()}})
 	e.turns = newAdmission(1)
 	return e
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 
 	"github.com/tidelock-lua/tidelock/native/json"
-
 	"github.com/tidelock-lua/tidelock/native/value"
 )
 

@@ -6,11 +6,10 @@ import (
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native"
-	"github.com/tidelock-lua/tidelock/native/deadline"
+	"github.com/tidelock-lua/tidelock/native/module/deadlinemodule"
+	"github.com/tidelock-lua/tidelock/native/value"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
-
-	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // toStdout is the simplest log.
@@ -22,7 +21,7 @@ func (toStdout) Log(level, message string, _ value.Map) { fmt.Println(level, mes
 func Example() {
 	engine := runtime.New(runtime.Config{
 		HostKind: "example",
-		Modules:  []native.Module{deadline.New()},
+		Modules:  []native.Module{deadlinemodule.New()},
 	})
 	result := engine.Run(context.Background(), runtime.Invocation{
 		Tenant: "acme",

@@ -9,13 +9,12 @@ import (
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native"
-	"github.com/tidelock-lua/tidelock/native/core"
 	"github.com/tidelock-lua/tidelock/native/json"
+	"github.com/tidelock-lua/tidelock/native/module/coremodule"
+	"github.com/tidelock-lua/tidelock/native/value"
 	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
-
-	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // FuzzDataPassesThroughLua gives data to a script that returns them: they
@@ -27,7 +26,7 @@ func FuzzDataPassesThroughLua(f *testing.F) {
 	} {
 		f.Add(text)
 	}
-	engine := runtime.New(runtime.Config{Modules: []native.Module{core.New()}})
+	engine := runtime.New(runtime.Config{Modules: []native.Module{coremodule.New()}})
 	f.Fuzz(func(t *testing.T, text string) {
 		event, err := json.Decode([]byte(text))
 		if err != nil {
@@ -67,7 +66,7 @@ func FuzzNoSourceLeavesItsRun(f *testing.F) {
 		}
 		f.Add(string(source))
 	}
-	engine := runtime.New(runtime.Config{Modules: []native.Module{core.New()}, Memory: vm.NewMemoryWatcher(0)})
+	engine := runtime.New(runtime.Config{Modules: []native.Module{coremodule.New()}, Memory: vm.NewMemoryWatcher(0)})
 	// Go takes an input that needs 10 s for a deadlock.
 	limits := tenant.Limits{Timeout: 5 * time.Second, Instructions: 200_000, MemoryBytes: 16 << 20}
 	f.Fuzz(func(t *testing.T, source string) {

@@ -6,16 +6,16 @@ import (
 	"testing/synctest"
 
 	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/db/memory"
 	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/native/module/lockmodule"
+	"github.com/tidelock-lua/tidelock/native/outcome"
+	"github.com/tidelock-lua/tidelock/native/value"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/runtime/nativetest"
 	"github.com/tidelock-lua/tidelock/tenant"
-
-	"github.com/tidelock-lua/tidelock/native/clock"
-	"github.com/tidelock-lua/tidelock/native/outcome"
-	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // house is a process with all native modules over a table in memory, in fake
@@ -46,7 +46,7 @@ func newHouse(t *testing.T, store *memory.Store) *house {
 		}
 		return []native.Module{
 			db.Module(db.New(h.store, hands, nil)),
-			lock.NewModule(locks, lock.ModuleOptions{}),
+			lockmodule.New(locks, lockmodule.Options{}),
 			{Name: "test", Funcs: []native.Func{
 				{Name: "run", Do: func(c *native.Call) error { return h.nested(t, c) }},
 				{Name: "methods", Do: methods},

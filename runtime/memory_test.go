@@ -20,12 +20,11 @@ import (
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native"
-	"github.com/tidelock-lua/tidelock/native/core"
+	"github.com/tidelock-lua/tidelock/native/module/coremodule"
+	"github.com/tidelock-lua/tidelock/native/value"
 	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
-
-	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // bombs take all the memory that they get.
@@ -251,7 +250,7 @@ func TestWhatAFunctionKeepsIsHeld(t *testing.T) {
 }
 
 func guardedEngine(processBytes int64) *runtime.Engine {
-	return runtime.New(runtime.Config{Modules: []native.Module{core.New()}, Memory: vm.NewMemoryWatcher(processBytes)})
+	return runtime.New(runtime.Config{Modules: []native.Module{coremodule.New()}, Memory: vm.NewMemoryWatcher(processBytes)})
 }
 
 func message(r *runtime.Result) string {

@@ -6,8 +6,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/tidelock-lua/tidelock/native"
-	"github.com/tidelock-lua/tidelock/native/core"
-	"github.com/tidelock-lua/tidelock/native/log"
+	"github.com/tidelock-lua/tidelock/native/module/coremodule"
+	"github.com/tidelock-lua/tidelock/native/module/logmodule"
 	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime/compile"
 	"github.com/tidelock-lua/tidelock/runtime/lualib"
@@ -32,7 +32,7 @@ func newSandbox(compiler *compile.Compiler, modules []native.Module) *sandbox {
 	return &sandbox{
 		library: lualib.New(compile.New(limits).Compile),
 		native:  native.NewSet(modules...),
-		print:   log.Print(),
+		print:   logmodule.Print(),
 		require: newRequire(compiler),
 	}
 }
@@ -59,7 +59,7 @@ func (s *sandbox) open(run *vm.Run, scripts []fs.FS) {
 	globals.RawSetString("require", s.require)
 	run.SetValue(loadedKey{}, &loaded{roots: scripts})
 	table := run.Thread().CreateTable(0, 8)
-	table.RawSetString("context", core.Context(run))
+	table.RawSetString("context", coremodule.Context(run))
 	s.native.Open(table)
 	globals.RawSetString("native", table)
 }

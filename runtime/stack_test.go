@@ -2,11 +2,10 @@ package runtime_test
 
 import (
 	"fmt"
+	"io/fs"
 	"strings"
 	"testing"
 	"testing/fstest"
-
-	"io/fs"
 
 	"github.com/tidelock-lua/tidelock/runtime"
 )

@@ -10,13 +10,12 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/native/value"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
-
-	"github.com/tidelock-lua/tidelock/native/clock"
-	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // Runner runs scripts: a [runtime.Engine]. It must return soon after its

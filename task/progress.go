@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native/db"
-
 	"github.com/tidelock-lua/tidelock/native/outcome"
 	"github.com/tidelock-lua/tidelock/native/value"
 )

@@ -14,13 +14,12 @@ import (
 	"github.com/tidelock-lua/tidelock/cmd/internal/config"
 	"github.com/tidelock-lua/tidelock/cmd/internal/wire"
 	"github.com/tidelock-lua/tidelock/lambda"
+	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/sql"
 	"github.com/tidelock-lua/tidelock/native/sql/mysql"
 	"github.com/tidelock-lua/tidelock/native/sql/postgres"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
-
-	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // Variables that the platform sets.

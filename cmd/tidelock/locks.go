@@ -15,9 +15,8 @@ import (
 
 	"github.com/tidelock-lua/tidelock/cmd/internal/wire"
 	"github.com/tidelock-lua/tidelock/native/lock"
-	"github.com/tidelock-lua/tidelock/tenant"
-
 	"github.com/tidelock-lua/tidelock/native/outcome"
+	"github.com/tidelock-lua/tidelock/tenant"
 )
 
 func locksCommand() *cobra.Command {

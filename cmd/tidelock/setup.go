@@ -10,13 +10,12 @@ import (
 
 	"github.com/tidelock-lua/tidelock/cmd/internal/config"
 	"github.com/tidelock-lua/tidelock/cmd/internal/wire"
+	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/db/sqlite"
 	"github.com/tidelock-lua/tidelock/native/sql"
 	"github.com/tidelock-lua/tidelock/native/sql/mysql"
 	"github.com/tidelock-lua/tidelock/native/sql/postgres"
 	sqlfile "github.com/tidelock-lua/tidelock/native/sql/sqlite"
-
-	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // addDBFlags defines the flags that name a file or a table.

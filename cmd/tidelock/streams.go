@@ -4,9 +4,8 @@ import (
 	"io"
 	"os"
 
-	"github.com/tidelock-lua/tidelock/native/stream"
-
 	"github.com/tidelock-lua/tidelock/native/outcome"
+	"github.com/tidelock-lua/tidelock/native/stream"
 )
 
 // files are the streams and outputs that flags name, for native.stream. A file

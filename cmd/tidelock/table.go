@@ -13,9 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tidelock-lua/tidelock/cmd/internal/wire"
-	"github.com/tidelock-lua/tidelock/native/db/dynamo"
-
 	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/db/dynamo"
 )
 
 // exitFailed is the exit code of a command that did not do what it should.

@@ -4,10 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native/clock"
-
 	"pgregory.net/rapid"
 
+	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/clock/clocktest"
 )
 

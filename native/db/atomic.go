@@ -3,9 +3,8 @@ package db
 import (
 	"context"
 
-	"github.com/tidelock-lua/tidelock/tenant"
-
 	"github.com/tidelock-lua/tidelock/native/outcome"
+	"github.com/tidelock-lua/tidelock/tenant"
 )
 
 // Limits of one transaction.

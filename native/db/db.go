@@ -6,10 +6,9 @@ import (
 	"encoding/hex"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/tenant"
-
 	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/outcome"
+	"github.com/tidelock-lua/tidelock/tenant"
 )
 
 // ttlMax is the longest life of a row that has one.

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/db/dbtest"
 	"github.com/tidelock-lua/tidelock/native/db/memory"
@@ -15,8 +16,6 @@ import (
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/runtime/nativetest"
 	"github.com/tidelock-lua/tidelock/tenant"
-
-	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 func inMemory(_ *testing.T, hands *clock.Dual) []native.Module {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native"
-
 	"github.com/tidelock-lua/tidelock/native/value"
 )
 

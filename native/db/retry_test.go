@@ -10,11 +10,9 @@ import (
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native/clock"
-
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/db/dbtest"
 	"github.com/tidelock-lua/tidelock/native/db/memory"
-
 	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native/clock"
-
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/db/dbtest"
 	"github.com/tidelock-lua/tidelock/native/db/memory"

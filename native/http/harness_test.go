@@ -18,19 +18,20 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/tidelock-lua/tidelock/native"
-	"github.com/tidelock-lua/tidelock/native/core"
+	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/db/memory"
-	"github.com/tidelock-lua/tidelock/native/deadline"
 	"github.com/tidelock-lua/tidelock/native/http"
 	"github.com/tidelock-lua/tidelock/native/json"
 	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/native/module/coremodule"
+	"github.com/tidelock-lua/tidelock/native/module/deadlinemodule"
+	"github.com/tidelock-lua/tidelock/native/module/jsonmodule"
+	"github.com/tidelock-lua/tidelock/native/module/lockmodule"
 	"github.com/tidelock-lua/tidelock/native/stream"
+	"github.com/tidelock-lua/tidelock/native/value"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/runtime/nativetest"
 	"github.com/tidelock-lua/tidelock/tenant"
-
-	"github.com/tidelock-lua/tidelock/native/clock"
-	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // world is a process that runs scripts in real time, because sockets take it.
@@ -65,7 +66,7 @@ func newWorld(t testing.TB, allow []string, change ...func(*http.Options)) *worl
 		t.Fatal(err)
 	}
 	w.engine = runtime.New(runtime.Config{Clock: w.hands, HostKind: "test", HostName: "testhost", Modules: []native.Module{
-		core.New(), deadline.New(), json.New(), http.Module(w.client), lock.NewModule(locks, lock.ModuleOptions{}),
+		coremodule.New(), deadlinemodule.New(), jsonmodule.New(), http.Module(w.client), lockmodule.New(locks, lockmodule.Options{}),
 		stream.Module(stream.Options{}),
 	}})
 	return w
@@ -270,7 +271,7 @@ func modules(t *testing.T, hands *clock.Dual) []native.Module {
 		t.Fatal(err)
 	}
 	return []native.Module{
-		http.Module(client), lock.NewModule(locks, lock.ModuleOptions{}), stream.Module(stream.Options{}),
+		http.Module(client), lockmodule.New(locks, lockmodule.Options{}), stream.Module(stream.Options{}),
 	}
 }
 

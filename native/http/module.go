@@ -13,9 +13,9 @@ import (
 
 	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/json"
-	"github.com/tidelock-lua/tidelock/native/stream"
-
+	"github.com/tidelock-lua/tidelock/native/module/jsonmodule"
 	"github.com/tidelock-lua/tidelock/native/outcome"
+	"github.com/tidelock-lua/tidelock/native/stream"
 	"github.com/tidelock-lua/tidelock/native/value"
 )
 
@@ -126,7 +126,7 @@ func bodyJSON(c *native.Call) error {
 	if !ok {
 		c.BadArg(1, "body: got %s, want string; a stream has json_lines", t.RawGetString("body").Type())
 	}
-	v, err := json.DecodeFor(c.Run, []byte(strings.TrimPrefix(string(text), "\ufeff")))
+	v, err := jsonmodule.Decode(c.Run, []byte(strings.TrimPrefix(string(text), "\ufeff")))
 	if err != nil {
 		return &outcome.Error{Code: "json_syntax", Op: "json", Message: err.Error(), Cause: err}
 	}
@@ -169,7 +169,7 @@ func (a arguments) body(r *Request) error {
 		tree, err := native.FromLua(a.Run, v, "json", json.DepthMax)
 		var text []byte
 		if err == nil {
-			text, err = json.EncodeFor(a.Run, tree, "json", jsonMax)
+			text, err = jsonmodule.Encode(a.Run, tree, "json", jsonMax)
 		}
 		if err != nil {
 			return &outcome.Error{Code: "json_value", Op: r.Op, Message: err.Error(), Cause: err}

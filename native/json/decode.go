@@ -22,12 +22,12 @@ const DepthMax = 200
 // Decode reads one JSON text. Nothing but white space may follow it. An empty
 // text is an error; hosts treat it as "no event" before they get here.
 func Decode(text []byte) (any, error) {
-	return decodeText(text, func(int) {})
+	return DecodeInterruptible(text, func(int) {})
 }
 
-// decodeText calls step for each value and each piece of the text; it may stop
+// DecodeInterruptible calls step for each value and each piece of the text; it may stop
 // the decoding by a panic.
-func decodeText[T text](s T, step func(int)) (any, error) {
+func DecodeInterruptible[T text](s T, step func(int)) (any, error) {
 	d := decoder[T]{text: s, step: step}
 	v, err := d.value(0)
 	if err != nil {

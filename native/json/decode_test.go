@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tidelock-lua/tidelock/native/json"
-
 	"github.com/tidelock-lua/tidelock/native/value"
 )
 

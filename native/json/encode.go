@@ -23,12 +23,12 @@ func (e *TooLongError) Error() string { return fmt.Sprintf("the text has more th
 // path below root, as a *value.Error: JSON can't carry them. A text of
 // more than max bytes is a *TooLongError, noticed before much more is written.
 func Encode(v any, root string, max int) ([]byte, error) {
-	return encodeText(v, root, max, func(int) {})
+	return EncodeInterruptible(v, root, max, func(int) {})
 }
 
-// encodeText calls step for each value, each piece of a string and each
+// EncodeInterruptible calls step for each value, each piece of a string and each
 // comparison of two keys; it may stop the encoding by a panic.
-func encodeText(v any, root string, max int, step func(int)) ([]byte, error) {
+func EncodeInterruptible(v any, root string, max int, step func(int)) ([]byte, error) {
 	e := encoder{max: max, step: step}
 	out, err := e.all(v, root)
 	if err != nil || e.blocks == nil {
@@ -39,8 +39,8 @@ func encodeText(v any, root string, max int, step func(int)) ([]byte, error) {
 	return text, nil
 }
 
-// encodeString is encodeText for whoever wants a string.
-func encodeString(v any, root string, max int, step func(int)) (string, error) {
+// EncodeStringInterruptible is EncodeInterruptible for whoever wants a string.
+func EncodeStringInterruptible(v any, root string, max int, step func(int)) (string, error) {
 	e := encoder{max: max, step: step}
 	out, err := e.all(v, root)
 	if err != nil || e.blocks == nil {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/native/lock/locktest"
-
 	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 

@@ -6,10 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/native/lock/locktest"
-
-	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // A Go program that holds a lock has to stop by itself when the lease ends. For

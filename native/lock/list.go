@@ -4,9 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/tenant"
-
 	"github.com/tidelock-lua/tidelock/native/outcome"
+	"github.com/tidelock-lua/tidelock/tenant"
 )
 
 // LockInfo is a lock as an operator sees it.

@@ -8,14 +8,14 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/native/lock/locktest"
+	"github.com/tidelock-lua/tidelock/native/module/lockmodule"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/runtime/nativetest"
 	"github.com/tidelock-lua/tidelock/tenant"
-
-	"github.com/tidelock-lua/tidelock/native/clock"
-	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 func TestScripts(t *testing.T) {
@@ -145,7 +145,7 @@ func (b *bench) mustRun(t *testing.T, source string) {
 
 func (b *bench) modules() []native.Module {
 	return []native.Module{
-		lock.NewModule(b.locks, lock.ModuleOptions{Process: "17"}),
+		lockmodule.New(b.locks, lockmodule.Options{Process: "17"}),
 		{Name: "test", Funcs: []native.Func{
 			{Name: "hold", Do: b.hold},
 			{Name: "asked", Do: b.asked},

@@ -110,7 +110,7 @@ func trouble(key Key, at outcome.Attempt) error {
 	if at.Outcome == outcome.Applied || at.Outcome == outcome.Refused {
 		return nil
 	}
-	e := outcome.Error{Code: codeUnavailable, Message: "the table did not answer", Retryable: true, Cause: at.Err}
+	e := outcome.Error{Code: CodeUnavailable, Message: "the table did not answer", Retryable: true, Cause: at.Err}
 	if known, ok := errors.AsType[*outcome.Error](at.Err); ok {
 		e = *known
 	}
@@ -130,13 +130,13 @@ func fatal(at outcome.Attempt, err error) error {
 
 // Codes of the errors that this package makes, and their Op.
 const (
-	codeUnavailable = "db_unavailable"
-	codeBudget      = "db_budget"
-	codeReentered   = "lock_reentered"
+	CodeUnavailable = "db_unavailable"
+	CodeBudget      = "db_budget"
+	CodeReentered   = "lock_reentered"
 	opLock          = "lock"
 )
 
-func lockError(code string, key Key, retryable bool, format string, args ...any) error {
+func NewError(code string, key Key, retryable bool, format string, args ...any) error {
 	return &outcome.Error{
 		Code: code, Message: fmt.Sprintf(format, args...), Retryable: retryable,
 		Op: opLock, Key: key.Name, Applied: outcome.AppliedNo,
@@ -144,25 +144,25 @@ func lockError(code string, key Key, retryable bool, format string, args ...any)
 }
 
 func errNoTable(key Key) error {
-	return lockError(codeUnavailable, key, false,
+	return NewError(CodeUnavailable, key, false,
 		"locks of scope \"db\" need a table: set db.table or db.file in the configuration")
 }
 
 func errSlow(key Key) error {
-	return lockError(codeUnavailable, key, true,
+	return NewError(CodeUnavailable, key, true,
 		"the table's time is not known to %v: its answer was too slow or had no date", knownWithin)
 }
 
 func errNoTime(key Key) error {
-	return lockError(codeUnavailable, key, true, "the host ended before the table could be asked")
+	return NewError(CodeUnavailable, key, true, "the host ended before the table could be asked")
 }
 
 func errContradicted(key Key) error {
-	return lockError(codeUnavailable, key, true,
+	return NewError(CodeUnavailable, key, true,
 		"the table's clock contradicts its earlier answers")
 }
 
 func errReentered(key Key) error {
-	return lockError(codeReentered, key, false,
+	return NewError(CodeReentered, key, false,
 		"this run already holds %q, so its turn can never come", key.Name)
 }

@@ -5,9 +5,8 @@ import (
 	"maps"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/tenant"
-
 	"github.com/tidelock-lua/tidelock/native/outcome"
+	"github.com/tidelock-lua/tidelock/tenant"
 )
 
 // partition is the name of the partition that holds a tenant's locks. No

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/tidelock-lua/tidelock/native/sql"
-
 	"github.com/tidelock-lua/tidelock/native/value"
 )
 

@@ -14,24 +14,24 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tidelock-lua/tidelock/native"
-	"github.com/tidelock-lua/tidelock/native/core"
+	"github.com/tidelock-lua/tidelock/native/clock"
 	dbmemory "github.com/tidelock-lua/tidelock/native/db/memory"
-	"github.com/tidelock-lua/tidelock/native/deadline"
-	"github.com/tidelock-lua/tidelock/native/json"
 	"github.com/tidelock-lua/tidelock/native/lock"
-	"github.com/tidelock-lua/tidelock/native/log"
+	"github.com/tidelock-lua/tidelock/native/module/coremodule"
+	"github.com/tidelock-lua/tidelock/native/module/deadlinemodule"
+	"github.com/tidelock-lua/tidelock/native/module/jsonmodule"
+	"github.com/tidelock-lua/tidelock/native/module/lockmodule"
+	"github.com/tidelock-lua/tidelock/native/module/logmodule"
 	"github.com/tidelock-lua/tidelock/native/sql"
 	"github.com/tidelock-lua/tidelock/native/sql/mysql"
 	"github.com/tidelock-lua/tidelock/native/sql/postgres"
 	"github.com/tidelock-lua/tidelock/native/sql/sqlite"
+	"github.com/tidelock-lua/tidelock/native/value"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/runtime/nativetest"
 	"github.com/tidelock-lua/tidelock/tenant"
 	mariadbserver "github.com/tidelock-lua/tidelock/test/mariadb"
 	postgresserver "github.com/tidelock-lua/tidelock/test/postgres"
-
-	"github.com/tidelock-lua/tidelock/native/clock"
-	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // password has what parsers, shells and quoting trip over.
@@ -160,7 +160,7 @@ func newHost(t testing.TB, connections map[string]sql.Connection, change ...func
 	h.Engine = runtime.New(runtime.Config{
 		Clock: hands, HostKind: "test", HostName: "testhost",
 		Modules: []native.Module{
-			core.New(), deadline.New(), json.New(), log.New(), lock.NewModule(locks, lock.ModuleOptions{}), sql.Module(h.db),
+			coremodule.New(), deadlinemodule.New(), jsonmodule.New(), logmodule.New(), lockmodule.New(locks, lockmodule.Options{}), sql.Module(h.db),
 			{Name: "test", Funcs: []native.Func{{Name: "stall", Do: func(*native.Call) error { (*h.onStall.Load())(); return nil }}}},
 		},
 	})

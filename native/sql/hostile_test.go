@@ -5,9 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native/sql"
-
 	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/sql"
 )
 
 func TestNoStatementEndsATransactionBehindItsBack(t *testing.T) {

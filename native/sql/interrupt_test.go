@@ -9,11 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/native/sql"
 	"github.com/tidelock-lua/tidelock/native/vm"
-
-	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // lateMax is when a call that has not returned at its end counts as stuck: what

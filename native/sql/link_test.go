@@ -9,9 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native/vm"
-
 	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/vm"
 )
 
 // stopped is the clock of a process that can be stopped for a while.

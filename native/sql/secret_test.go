@@ -9,10 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidelock-lua/tidelock/native/outcome"
 	"github.com/tidelock-lua/tidelock/native/sql"
 	"github.com/tidelock-lua/tidelock/runtime"
-
-	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // forms are how a text may contain the password.

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/tidelock-lua/tidelock/native/json"
-
 	"github.com/tidelock-lua/tidelock/native/outcome"
 	"github.com/tidelock-lua/tidelock/native/value"
 )

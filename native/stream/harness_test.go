@@ -14,13 +14,13 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/db/memory"
 	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/native/module/lockmodule"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 	"github.com/tidelock-lua/tidelock/native/stream"
 	"github.com/tidelock-lua/tidelock/tenant"
-
-	"github.com/tidelock-lua/tidelock/native/clock"
-	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // host is what a test's scripts can open: "file" is what they have written to
@@ -51,7 +51,7 @@ func (h *host) modules(t *testing.T, hands *clock.Dual) []native.Module {
 	}
 	return []native.Module{
 		stream.Module(stream.Options{Of: h.streams}),
-		lock.NewModule(locks, lock.ModuleOptions{}),
+		lockmodule.New(locks, lockmodule.Options{}),
 		{Name: "test", Funcs: []native.Func{{Name: "open", Do: func(c *native.Call) error {
 			return c.Return(lua.LNumber(h.open.Load()))
 		}}}},

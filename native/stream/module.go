@@ -9,10 +9,9 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/tidelock-lua/tidelock/native"
-	"github.com/tidelock-lua/tidelock/native/json"
-	"github.com/tidelock-lua/tidelock/tenant"
-
+	"github.com/tidelock-lua/tidelock/native/module/jsonmodule"
 	"github.com/tidelock-lua/tidelock/native/outcome"
+	"github.com/tidelock-lua/tidelock/tenant"
 )
 
 // Streams are those that the host has for a tenant, by name. Each script that
@@ -231,7 +230,7 @@ func jsonLines(c *native.Call) error {
 	s, max := streamOf(c), lineMax(c.Options(1, "limit"))
 	records := s.JSONLines(max)
 	return loop(c, func(c *native.Call) error {
-		value, err := records.Next(CallerOf(c), func(line []byte) (any, error) { return json.DecodeFor(c.Run, line) })
+		value, err := records.Next(CallerOf(c), func(line []byte) (any, error) { return jsonmodule.Decode(c.Run, line) })
 		if isEnd(err) {
 			return c.Return(lua.LNil)
 		} else if err != nil {

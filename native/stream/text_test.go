@@ -8,10 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidelock-lua/tidelock/native/outcome"
 	"github.com/tidelock-lua/tidelock/native/stream"
 	"github.com/tidelock-lua/tidelock/runtime/nativetest"
-
-	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // sliceMax is how many bytes may be copied between two looks at the clock.

@@ -9,7 +9,6 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/tidelock-lua/tidelock/native/clock"
-
 	"github.com/tidelock-lua/tidelock/native/clock/clocktest"
 )
 

@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tidelock-lua/tidelock/native/vm"
-
 	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/vm"
 )
 
 func TestLongArraysAreMovedLikeShortOnes(t *testing.T) {

@@ -11,9 +11,8 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
-	"github.com/tidelock-lua/tidelock/native/vm"
-
 	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/vm"
 )
 
 // give is one script and what it must return.

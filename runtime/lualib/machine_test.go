@@ -11,10 +11,9 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime/compile"
-
-	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // compiler is what a host compiles by.

@@ -2,10 +2,9 @@ package lualib
 
 import (
 	"math"
+	random "math/rand/v2"
 
 	lua "github.com/yuin/gopher-lua"
-
-	random "math/rand/v2"
 )
 
 var mathFunctions = []function{

@@ -14,15 +14,14 @@ import (
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native"
-	"github.com/tidelock-lua/tidelock/native/core"
-	"github.com/tidelock-lua/tidelock/native/deadline"
-	"github.com/tidelock-lua/tidelock/native/json"
-	"github.com/tidelock-lua/tidelock/native/log"
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/module/coremodule"
+	"github.com/tidelock-lua/tidelock/native/module/deadlinemodule"
+	"github.com/tidelock-lua/tidelock/native/module/jsonmodule"
+	"github.com/tidelock-lua/tidelock/native/module/logmodule"
+	"github.com/tidelock-lua/tidelock/native/value"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
-
-	"github.com/tidelock-lua/tidelock/native/clock"
-	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // Open makes the modules under test. It is called inside the bubble; hands
@@ -41,7 +40,7 @@ type Machine struct {
 func New(t *testing.T, open Open) *Machine {
 	t.Helper()
 	m := &Machine{Clock: clock.NewDual(clock.System()), Log: &Log{}}
-	modules := []native.Module{core.New(), deadline.New(), json.New(), log.New()}
+	modules := []native.Module{coremodule.New(), deadlinemodule.New(), jsonmodule.New(), logmodule.New()}
 	if open != nil {
 		modules = append(modules, open(t, m.Clock)...)
 	}

@@ -5,11 +5,10 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
-
-	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // callComparisons compare our protected calls and coroutines with

@@ -5,13 +5,12 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
+	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/db/dynamo"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	engines "github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
 	"github.com/tidelock-lua/tidelock/test/dynamolocal"
-
-	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // Where the table is, and who asks. The emulator believes anything.

@@ -7,10 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tidelock-lua/tidelock/native/clock"
 	engines "github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
-
-	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // fairness measures what a quiet tenant notices of a busy one: how long its

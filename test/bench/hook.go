@@ -7,9 +7,8 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
-	"github.com/tidelock-lua/tidelock/native/vm"
-
 	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/vm"
 )
 
 // programs are seven kinds of script, whose speed depends on different parts

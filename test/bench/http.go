@@ -10,9 +10,8 @@ import (
 	"sync"
 
 	nativehttp "github.com/tidelock-lua/tidelock/native/http"
-	"github.com/tidelock-lua/tidelock/tenant"
-
 	"github.com/tidelock-lua/tidelock/native/value"
+	"github.com/tidelock-lua/tidelock/tenant"
 )
 
 const (

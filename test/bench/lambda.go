@@ -15,10 +15,9 @@ import (
 
 	"github.com/tidelock-lua/tidelock/lambda"
 	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/clock"
 	engines "github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/test/lambdaapi"
-
-	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 const (

@@ -6,15 +6,15 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/tidelock-lua/tidelock/native"
-	"github.com/tidelock-lua/tidelock/native/core"
-	"github.com/tidelock-lua/tidelock/native/deadline"
-	"github.com/tidelock-lua/tidelock/native/json"
-	"github.com/tidelock-lua/tidelock/native/lock"
-	"github.com/tidelock-lua/tidelock/native/log"
-	"github.com/tidelock-lua/tidelock/runtime"
-
 	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/native/module/coremodule"
+	"github.com/tidelock-lua/tidelock/native/module/deadlinemodule"
+	"github.com/tidelock-lua/tidelock/native/module/jsonmodule"
+	"github.com/tidelock-lua/tidelock/native/module/lockmodule"
+	"github.com/tidelock-lua/tidelock/native/module/logmodule"
 	"github.com/tidelock-lua/tidelock/native/value"
+	"github.com/tidelock-lua/tidelock/runtime"
 )
 
 // runComparisons compare a whole run of a trivial script, fresh state
@@ -56,7 +56,7 @@ func newEngine(hands *clock.Dual, table lock.Table, tableTime lock.TableTime, mo
 	return runtime.New(runtime.Config{
 		Clock: hands, HostKind: "bench", HostName: "bench",
 		Modules: append([]native.Module{
-			core.New(), deadline.New(), json.New(), lock.NewModule(locks, lock.ModuleOptions{}), log.New(),
+			coremodule.New(), deadlinemodule.New(), jsonmodule.New(), lockmodule.New(locks, lockmodule.Options{}), logmodule.New(),
 		}, more...),
 	})
 }

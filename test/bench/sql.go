@@ -8,13 +8,12 @@ import (
 	"github.com/jackc/pgx/v5"
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/sql"
 	"github.com/tidelock-lua/tidelock/native/sql/postgres"
+	"github.com/tidelock-lua/tidelock/native/value"
 	"github.com/tidelock-lua/tidelock/tenant"
 	postgresserver "github.com/tidelock-lua/tidelock/test/postgres"
-
-	"github.com/tidelock-lua/tidelock/native/clock"
-	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 const (

@@ -20,10 +20,9 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/tidelock-lua/tidelock/native/clock"
 	engines "github.com/tidelock-lua/tidelock/runtime"
 	hosts "github.com/tidelock-lua/tidelock/task"
-
-	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 const (

@@ -13,7 +13,6 @@ import (
 	"sync/atomic"
 
 	"github.com/tidelock-lua/tidelock/native/lock"
-
 	"github.com/tidelock-lua/tidelock/native/value"
 )
 

@@ -13,12 +13,11 @@ import (
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native"
-	"github.com/tidelock-lua/tidelock/native/core"
+	"github.com/tidelock-lua/tidelock/native/module/coremodule"
+	"github.com/tidelock-lua/tidelock/native/value"
 	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
-
-	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // suite is where gopher-lua's source lies.
@@ -55,7 +54,7 @@ func (quiet) Log(string, string, value.Map) {}
 // try runs a file's text as a script and returns how it failed, "" if it did
 // not.
 func try(ctx context.Context, dir, name, text string) string {
-	engine := runtime.New(runtime.Config{Modules: []native.Module{core.New()}, Memory: vm.NewMemoryWatcher(0)})
+	engine := runtime.New(runtime.Config{Modules: []native.Module{coremodule.New()}, Memory: vm.NewMemoryWatcher(0)})
 	r := engine.Run(ctx, runtime.Invocation{
 		Tenant: "lua", Script: filepath.Base(name), Source: text, Log: quiet{},
 		Scripts: []fs.FS{os.DirFS(filepath.Join(dir, filepath.Dir(name)))},

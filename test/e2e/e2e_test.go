@@ -22,9 +22,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/tidelock-lua/tidelock/native/db/sqlite"
-
 	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/db/sqlite"
 )
 
 // The program under test: checked is built with the race detector; fast is as

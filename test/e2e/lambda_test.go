@@ -22,11 +22,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
+	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/db/dynamo"
 	"github.com/tidelock-lua/tidelock/tenant"
 	"github.com/tidelock-lua/tidelock/test/lambdaapi"
-
-	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // bootstrap builds the program for AWS Lambda with the race detector.

@@ -22,10 +22,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/db/sqlite"
 	"github.com/tidelock-lua/tidelock/tenant"
-
-	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // taskHost is a running `tidelock task serve`.

@@ -7,10 +7,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/sql"
 	"github.com/tidelock-lua/tidelock/tenant"
-
-	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 func (p *probe) databases(hands *clock.Dual) *sql.DB {

@@ -5,10 +5,9 @@ import (
 	"io"
 	"sync"
 
+	"github.com/tidelock-lua/tidelock/native/outcome"
 	"github.com/tidelock-lua/tidelock/native/stream"
 	"github.com/tidelock-lua/tidelock/tenant"
-
-	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // streams are those that scripts can open.

@@ -9,23 +9,23 @@ import (
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native"
-	"github.com/tidelock-lua/tidelock/native/core"
+	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/db/memory"
-	"github.com/tidelock-lua/tidelock/native/deadline"
 	"github.com/tidelock-lua/tidelock/native/http"
-	"github.com/tidelock-lua/tidelock/native/json"
 	"github.com/tidelock-lua/tidelock/native/lock"
-	"github.com/tidelock-lua/tidelock/native/log"
+	"github.com/tidelock-lua/tidelock/native/module/coremodule"
+	"github.com/tidelock-lua/tidelock/native/module/deadlinemodule"
+	"github.com/tidelock-lua/tidelock/native/module/jsonmodule"
+	"github.com/tidelock-lua/tidelock/native/module/lockmodule"
+	"github.com/tidelock-lua/tidelock/native/module/logmodule"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 	"github.com/tidelock-lua/tidelock/native/sql"
 	"github.com/tidelock-lua/tidelock/native/stream"
+	"github.com/tidelock-lua/tidelock/native/value"
 	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
-
-	"github.com/tidelock-lua/tidelock/native/clock"
-	"github.com/tidelock-lua/tidelock/native/outcome"
-	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 // house is a process with all native modules, over a table in memory and over
@@ -56,8 +56,8 @@ func newHouse(yield func()) (*house, error) {
 	}
 	h.sql = h.databases(hands)
 	modules := []native.Module{
-		core.New(), deadline.New(), json.New(), log.New(),
-		lock.NewModule(locks, lock.ModuleOptions{}),
+		coremodule.New(), deadlinemodule.New(), jsonmodule.New(), logmodule.New(),
+		lockmodule.New(locks, lockmodule.Options{}),
 		db.Module(db.New(store, hands, nil)),
 		http.Module(h.site.client), stream.Module(stream.Options{Of: h.streams}), sql.Module(h.sql),
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native/lock"
-
 	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 

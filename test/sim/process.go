@@ -4,9 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native/lock"
-
 	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/lock"
 )
 
 // process is one process on one machine: its hands, its idea of the table's

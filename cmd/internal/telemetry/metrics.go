@@ -8,13 +8,12 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native/outcome"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/task"
 	"github.com/tidelock-lua/tidelock/tenant"

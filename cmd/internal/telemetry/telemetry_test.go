@@ -13,14 +13,14 @@ import (
 
 	"github.com/tidelock-lua/tidelock/cmd/internal/spans"
 	"github.com/tidelock-lua/tidelock/native"
-	"github.com/tidelock-lua/tidelock/native/core"
-	"github.com/tidelock-lua/tidelock/native/deadline"
+	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/native/module/coremodule"
+	"github.com/tidelock-lua/tidelock/native/module/deadlinemodule"
+	"github.com/tidelock-lua/tidelock/native/module/lockmodule"
+	"github.com/tidelock-lua/tidelock/native/value"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
-
-	"github.com/tidelock-lua/tidelock/native/clock"
-	"github.com/tidelock-lua/tidelock/native/value"
 )
 
 type nowhere struct{}
@@ -41,7 +41,7 @@ func run(t *testing.T, m *Metrics, traces *spans.Traces, source string) *runtime
 	}
 	engine := runtime.New(runtime.Config{
 		Clock: hands, Observer: Observer(m, traces),
-		Modules: []native.Module{core.New(), deadline.New(), lock.NewModule(locks, lock.ModuleOptions{})},
+		Modules: []native.Module{coremodule.New(), deadlinemodule.New(), lockmodule.New(locks, lockmodule.Options{})},
 	})
 	return engine.Run(t.Context(), runtime.Invocation{
 		ID: "run-1", Tenant: "acme", Script: "test.lua", Source: source, Log: nowhere{},

@@ -14,9 +14,8 @@ import (
 
 	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/json"
-	"github.com/tidelock-lua/tidelock/runtime"
-
 	"github.com/tidelock-lua/tidelock/native/value"
+	"github.com/tidelock-lua/tidelock/runtime"
 )
 
 // NewLog returns a log that writes whole records to w, one at a time: as

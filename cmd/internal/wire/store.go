@@ -8,11 +8,10 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tidelock-lua/tidelock/cmd/internal/config"
+	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/db/dynamo"
 	"github.com/tidelock-lua/tidelock/native/lock"
-
-	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // Store is what an engine of native.db offers.

@@ -12,19 +12,19 @@ import (
 
 	"github.com/tidelock-lua/tidelock/cmd/internal/config"
 	"github.com/tidelock-lua/tidelock/native"
-	"github.com/tidelock-lua/tidelock/native/core"
+	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/db"
-	"github.com/tidelock-lua/tidelock/native/deadline"
 	"github.com/tidelock-lua/tidelock/native/http"
-	"github.com/tidelock-lua/tidelock/native/json"
 	"github.com/tidelock-lua/tidelock/native/lock"
-	"github.com/tidelock-lua/tidelock/native/log"
+	"github.com/tidelock-lua/tidelock/native/module/coremodule"
+	"github.com/tidelock-lua/tidelock/native/module/deadlinemodule"
+	"github.com/tidelock-lua/tidelock/native/module/jsonmodule"
+	"github.com/tidelock-lua/tidelock/native/module/lockmodule"
+	"github.com/tidelock-lua/tidelock/native/module/logmodule"
 	"github.com/tidelock-lua/tidelock/native/sql"
 	"github.com/tidelock-lua/tidelock/native/stream"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
-
-	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // Config is what a program is put together from.
@@ -114,13 +114,13 @@ func New(c Config) (*Program, error) {
 			Memory:   newGuard(),
 			Observer: c.Observers.Runs,
 			Modules: append([]native.Module{
-				core.New(),
+				coremodule.New(),
 				db.Module(db.New(store, hands, tableTime.Observe)),
-				deadline.New(),
+				deadlinemodule.New(),
 				http.Module(client),
-				json.New(),
-				lock.NewModule(locks, lock.ModuleOptions{Process: strconv.Itoa(os.Getpid())}),
-				log.New(),
+				jsonmodule.New(),
+				lockmodule.New(locks, lockmodule.Options{Process: strconv.Itoa(os.Getpid())}),
+				logmodule.New(),
 				sql.Module(databases),
 				stream.Module(stream.Options{Of: func(tenant.ID) stream.Streams { return c.Streams }}),
 			}, c.Modules...),

@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/tidelock-lua/tidelock/native/db"
-
 	"github.com/tidelock-lua/tidelock/native/outcome"
 	"github.com/tidelock-lua/tidelock/native/value"
 )

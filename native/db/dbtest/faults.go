@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/tidelock-lua/tidelock/native/db"
-
 	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native/db"
-
 	"github.com/tidelock-lua/tidelock/native/value"
 )
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/lock"
-
 	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 

@@ -11,7 +11,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tidelock-lua/tidelock/native/db"
-
 	"github.com/tidelock-lua/tidelock/native/outcome"
 	"github.com/tidelock-lua/tidelock/native/value"
 )

@@ -6,10 +6,9 @@ import (
 	"strings"
 
 	"github.com/tidelock-lua/tidelock/native/db"
-	"github.com/tidelock-lua/tidelock/tenant"
-
 	"github.com/tidelock-lua/tidelock/native/outcome"
 	"github.com/tidelock-lua/tidelock/native/value"
+	"github.com/tidelock-lua/tidelock/tenant"
 )
 
 // transactions make all of their changes or none.

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/tidelock-lua/tidelock/native/db"
-
 	"github.com/tidelock-lua/tidelock/native/outcome"
 	"github.com/tidelock-lua/tidelock/native/value"
 )

@@ -6,9 +6,8 @@ import (
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/db/dbtest"
 	"github.com/tidelock-lua/tidelock/native/lock"
-	"github.com/tidelock-lua/tidelock/test/dynamolocal"
-
 	"github.com/tidelock-lua/tidelock/native/value"
+	"github.com/tidelock-lua/tidelock/test/dynamolocal"
 )
 
 // The emulator takes most of the time; what a request costs without it is in

@@ -11,7 +11,6 @@ import (
 
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/lock"
-
 	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 

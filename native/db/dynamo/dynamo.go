@@ -48,10 +48,9 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/lock"
-
-	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // Options say which table to use.

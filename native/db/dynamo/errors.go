@@ -11,7 +11,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tidelock-lua/tidelock/native/db"
-
 	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 

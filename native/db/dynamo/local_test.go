@@ -8,14 +8,13 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
+	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/db/dbtest"
 	"github.com/tidelock-lua/tidelock/native/db/dynamo"
 	"github.com/tidelock-lua/tidelock/native/db/memory"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/native/lock/locktest"
 	"github.com/tidelock-lua/tidelock/test/dynamolocal"
-
-	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 // local is an emulator that has a table for each store that is opened.

@@ -3,10 +3,9 @@ package memory_test
 import (
 	"testing"
 
+	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/db/dbtest"
 	"github.com/tidelock-lua/tidelock/native/db/memory"
-
-	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 func TestMemoryIsAnEngine(t *testing.T) {

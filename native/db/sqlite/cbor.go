@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/tidelock-lua/tidelock/native/db"
-
 	"github.com/tidelock-lua/tidelock/native/value"
 )
 

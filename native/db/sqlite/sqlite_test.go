@@ -4,10 +4,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/db/dbtest"
 	"github.com/tidelock-lua/tidelock/native/db/sqlite"
-
-	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 func open(t *testing.T, path string, hands *clock.Dual, o sqlite.Options) *sqlite.Store {

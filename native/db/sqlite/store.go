@@ -7,9 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native/db"
-
 	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 

@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native/db"
-
 	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 

@@ -10,9 +10,8 @@ import (
 	"testing"
 
 	"github.com/tidelock-lua/tidelock/native/lock"
-	"github.com/tidelock-lua/tidelock/tenant"
-
 	"github.com/tidelock-lua/tidelock/native/outcome"
+	"github.com/tidelock-lua/tidelock/tenant"
 )
 
 // Contract checks that a store keeps what [lock.Table] promises. open returns

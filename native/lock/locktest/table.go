@@ -8,11 +8,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native/lock"
-	"github.com/tidelock-lua/tidelock/tenant"
-
 	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/native/outcome"
+	"github.com/tidelock-lua/tidelock/tenant"
 )
 
 // Service keeps rows in memory and dates its answers, as the service behind a

@@ -3,10 +3,9 @@ package locktest_test
 import (
 	"testing"
 
+	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/native/lock/locktest"
-
-	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
 func TestTheServiceKeepsTheContractOfATable(t *testing.T) {

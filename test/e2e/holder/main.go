@@ -20,17 +20,17 @@ import (
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native"
-	"github.com/tidelock-lua/tidelock/native/core"
+	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/db/dynamo"
-	"github.com/tidelock-lua/tidelock/native/deadline"
 	"github.com/tidelock-lua/tidelock/native/lock"
-	"github.com/tidelock-lua/tidelock/runtime"
-	"github.com/tidelock-lua/tidelock/tenant"
-
-	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/module/coremodule"
+	"github.com/tidelock-lua/tidelock/native/module/deadlinemodule"
+	"github.com/tidelock-lua/tidelock/native/module/lockmodule"
 	"github.com/tidelock-lua/tidelock/native/outcome"
 	"github.com/tidelock-lua/tidelock/native/value"
+	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/tenant"
 )
 
 func main() {
@@ -86,8 +86,8 @@ func open(endpoint, table string, lease time.Duration) (*runtime.Engine, error) 
 		return nil, err
 	}
 	modules := []native.Module{
-		core.New(), deadline.New(), db.Module(db.New(store, hands, clk.Observe)),
-		lock.NewModule(locks, lock.ModuleOptions{}),
+		coremodule.New(), deadlinemodule.New(), db.Module(db.New(store, hands, clk.Observe)),
+		lockmodule.New(locks, lockmodule.Options{}),
 	}
 	for _, m := range modules {
 		for i := range m.Funcs {

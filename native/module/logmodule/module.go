@@ -1,10 +1,10 @@
-// Package log is native.log and print: what a script says to the people who
+// Package logmodule is native.log and print: what a script says to the people who
 // run it. Records go through the host's logger as fields, never as raw lines,
 // so no script can forge a record or a metric.
 //
 //	native.log.debug(message, fields?)   and info, warn, error
 //	print(...)                           info, its arguments joined by tabs
-package log
+package logmodule
 
 import (
 	"strings"
@@ -12,9 +12,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/tidelock-lua/tidelock/native"
-	"github.com/tidelock-lua/tidelock/native/vm"
-
 	"github.com/tidelock-lua/tidelock/native/value"
+	"github.com/tidelock-lua/tidelock/native/vm"
 )
 
 // New returns the module native.log.

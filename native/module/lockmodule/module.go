@@ -1,4 +1,4 @@
-package lock
+package lockmodule
 
 import (
 	"math"
@@ -8,7 +8,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/tidelock-lua/tidelock/native"
-
+	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/native/value"
 	"github.com/tidelock-lua/tidelock/tenant"
 )
@@ -18,15 +18,15 @@ const (
 	reserved     = "native:"        // how names begin that only the host uses
 )
 
-// ModuleOptions say what native.lock has to know beyond [Locks].
-type ModuleOptions struct {
+// Options say what native.lock has to know beyond [Locks].
+type Options struct {
 	// Process names this process in the rows, for people; "" leaves it out.
 	Process string
 }
 
-// NewModule returns the module native.lock. The hands of locks have to be
+// New returns the module native.lock. The hands of locks have to be
 // those of the runs.
-func NewModule(locks *Locks, o ModuleOptions) native.Module {
+func New(locks *lock.Locks, o Options) native.Module {
 	m := &module{locks: locks, options: o}
 	return native.Module{Name: "lock", Funcs: []native.Func{
 		{Name: "with", Do: m.with},
@@ -35,8 +35,8 @@ func NewModule(locks *Locks, o ModuleOptions) native.Module {
 }
 
 type module struct {
-	locks   *Locks
-	options ModuleOptions
+	locks   *lock.Locks
+	options Options
 }
 
 // with is native.lock.with(name, opts?, fn) -> acquired, ...
@@ -57,7 +57,7 @@ func (m *module) with(c *native.Call) error {
 func (m *module) turn(c *native.Call) error {
 	req, fn, o := m.arguments(c, "scope", "lease_ms", "poll_ms")
 	req.Turn = true
-	req.Poll = o.Millis("poll_ms", 0, time.Millisecond, DefaultMaxLease)
+	req.Poll = o.Millis("poll_ms", 0, time.Millisecond, lock.DefaultMaxLease)
 	lease, err := m.locks.Acquire(c.Context(), req)
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func (m *module) turn(c *native.Call) error {
 
 // hold runs the function that is argument fn under the lease, gives the lock
 // up, and only then passes on how the function ended.
-func hold(c *native.Call, lease *Lease, fn int, lead ...lua.LValue) error {
+func hold(c *native.Call, lease *lock.Lease, fn int, lead ...lua.LValue) error {
 	o := c.Within(lease.End, fn, 0)
 	if o.InDoubt {
 		lease.LetExpire()
@@ -79,8 +79,8 @@ func hold(c *native.Call, lease *Lease, fn int, lead ...lua.LValue) error {
 
 // arguments reads the name, the options that both functions have, and where
 // the function is.
-func (m *module) arguments(c *native.Call, known ...string) (Request, int, native.Options) {
-	name := c.Text(1, "name", NameMax)
+func (m *module) arguments(c *native.Call, known ...string) (lock.Request, int, native.Options) {
+	name := c.Text(1, "name", lock.NameMax)
 	if strings.HasPrefix(name, reserved) {
 		c.BadArg(1, "name: begins with %q, which is reserved", reserved)
 	}
@@ -90,25 +90,25 @@ func (m *module) arguments(c *native.Call, known ...string) (Request, int, nativ
 		o, fn = c.Options(2, known...), 3
 	}
 	r := m.request(c, name)
-	if o.Choice("scope", DB.String(), Local.String()) == Local.String() {
-		r.Scope = Local
+	if o.Choice("scope", lock.DB.String(), lock.Local.String()) == lock.Local.String() {
+		r.Scope = lock.Local
 	} else {
 		r.Spend = func() error { return spend(c.Env.DataOps, name) }
 	}
-	r.Lease = o.Millis("lease_ms", r.Lease, MinLease, m.locks.maxLease)
+	r.Lease = o.Millis("lease_ms", r.Lease, lock.MinLease, m.locks.MaxLease())
 	c.Function(fn)
 	return r, fn, o
 }
 
 // request is what the run of c asks for by default.
-func (m *module) request(c *native.Call, name string) Request {
+func (m *module) request(c *native.Call, name string) lock.Request {
 	e := c.Env
-	return Request{
-		Key:     Key{Tenant: e.Tenant, Name: name},
+	return lock.Request{
+		Key:     lock.Key{Tenant: e.Tenant, Name: name},
 		Started: c.Entered(),
-		Lease:   min(defaultLease, m.locks.maxLease),
-		By:      Holder{HostKind: e.HostKind, HostName: e.HostName, Process: m.options.Process, Run: e.RunID, Script: e.Script},
-		Held:    native.State(c.Run, heldKey{}, func() *Held { return new(Held) }),
+		Lease:   min(defaultLease, m.locks.MaxLease()),
+		By:      lock.Holder{HostKind: e.HostKind, HostName: e.HostName, Process: m.options.Process, Run: e.RunID, Script: e.Script},
+		Held:    native.State(c.Run, heldKey{}, func() *lock.Held { return new(lock.Held) }),
 		HostEnd: e.HostEnd,
 		Warn: func(text string) {
 			e.Log.Log("warn", text, value.Map{"lock": name})
@@ -123,7 +123,7 @@ func spend(ops *tenant.Budget, name string) error {
 	if ops.Spend(1) {
 		return nil
 	}
-	return lockError(codeBudget, Key{Name: name}, false, "%s: all %d are used up", ops.Name, ops.Limit)
+	return lock.NewError(lock.CodeBudget, lock.Key{Name: name}, false, "%s: all %d are used up", ops.Name, ops.Limit)
 }
 
 // waitMillis reads wait_ms. A wait of more than a hundred years is cut to what

@@ -1,9 +1,9 @@
-// Package deadline is native.deadline: a bound on the time that a function may
+// Package deadlinemodule is native.deadline: a bound on the time that a function may
 // take, which nothing inside it can outlast.
 //
 //	native.deadline.with(ms, fn, ...) -> ...
 //	native.deadline.remaining() -> ms
-package deadline
+package deadlinemodule
 
 import (
 	"math"

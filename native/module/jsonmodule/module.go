@@ -1,12 +1,12 @@
-package json
+package jsonmodule
 
 import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/tidelock-lua/tidelock/native"
-	"github.com/tidelock-lua/tidelock/native/vm"
-
+	"github.com/tidelock-lua/tidelock/native/json"
 	"github.com/tidelock-lua/tidelock/native/outcome"
+	"github.com/tidelock-lua/tidelock/native/vm"
 )
 
 // New returns the module native.json.
@@ -30,11 +30,11 @@ func encode(c *native.Call) error {
 	if c.NArgs() == 0 {
 		c.BadArg(1, "got no value, want a value")
 	}
-	v, err := native.FromLua(c.Run, c.Arg(1), "value", DepthMax)
+	v, err := native.FromLua(c.Run, c.Arg(1), "value", json.DepthMax)
 	if err != nil {
 		return refused("encode", "json_value", err)
 	}
-	text, err := encodeString(v, "value", textMax, c.Run.Step)
+	text, err := json.EncodeStringInterruptible(v, "value", textMax, c.Run.Step)
 	if err != nil {
 		return refused("encode", "json_value", err)
 	}
@@ -52,25 +52,25 @@ func decode(c *native.Call) error {
 	if len(text) > textMax {
 		c.BadArg(1, "text: got %d bytes, want at most %d", len(text), textMax)
 	}
-	v, err := DecodeFor(c.Run, text)
+	v, err := Decode(c.Run, text)
 	if err != nil {
 		return refused("decode", "json_syntax", err)
 	}
 	return c.Return(native.ToLua(c.Run, v))
 }
 
-// DecodeFor is [Decode] under the limits of a run.
-func DecodeFor[T string | []byte](run *vm.Run, text T) (any, error) {
+// Decode is [Decode] under the limits of a run.
+func Decode[T string | []byte](run *vm.Run, text T) (any, error) {
 	grow := native.MemoryCharger(run)
-	return decodeText(text, func(n int) {
+	return json.DecodeInterruptible(text, func(n int) {
 		run.Step(n)
 		grow(n * bytesPerValue)
 	})
 }
 
-// EncodeFor is [Encode] under the limits of a run.
-func EncodeFor(run *vm.Run, v any, root string, max int) ([]byte, error) {
-	return encodeText(v, root, max, run.Step)
+// Encode is [Encode] under the limits of a run.
+func Encode(run *vm.Run, v any, root string, max int) ([]byte, error) {
+	return json.EncodeInterruptible(v, root, max, run.Step)
 }
 
 func refused(op, code string, err error) error {

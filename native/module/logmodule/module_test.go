@@ -1,4 +1,4 @@
-package log_test
+package logmodule_test
 
 import (
 	goruntime "runtime"

@@ -1,4 +1,4 @@
-package deadline_test
+package deadlinemodule_test
 
 import (
 	"testing"

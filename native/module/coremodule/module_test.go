@@ -1,4 +1,4 @@
-package core_test
+package coremodule_test
 
 import (
 	"testing"

@@ -1,10 +1,10 @@
-// Package core is what lies directly in the table native: the fields that
+// Package coremodule is what lies directly in the table native: the fields that
 // belong to no module.
 //
 //	native.sleep(ms)     waits; 0 is allowed, 24 h at most
 //	native.time()        the machine's wall clock, in seconds since 1970 with a fraction
 //	native.context       tenant, script, run_id, host of this run
-package core
+package coremodule
 
 import (
 	"time"
