@@ -75,7 +75,7 @@ func (a allowance) timedOut(limit time.Duration) *runtime.Error {
 }
 
 // prepare gives a run its ends.
-func (i *invocation) prepare(inv *runtime.Invocation, hands *clock.Dual) (platform bool) {
+func (i *invocation) prepare(inv *runtime.Invocation, clk *clock.Dual) (platform bool) {
 	inv.HostEnd = i.hostEnd()
-	return i.bound(&inv.Limits, hands.ElapsedMax())
+	return i.bound(&inv.Limits, clk.ElapsedMax())
 }

@@ -57,7 +57,7 @@ var scripts = fstest.MapFS{
 type function struct {
 	*lambda.Host
 	t     *testing.T
-	hands *clock.Dual
+	clock *clock.Dual
 	log   *observer.ObservedLogs
 	// events counts the events that runs were started for.
 	begun *atomic.Int32
@@ -72,14 +72,14 @@ func inFakeTime(t *testing.T, configure func(*lambda.Config), test func(t *testi
 
 func newFunction(t *testing.T, configure func(*lambda.Config), yield func()) *function {
 	t.Helper()
-	f := &function{t: t, hands: clock.NewDual(clock.System()), begun: &atomic.Int32{}, stuck: make(chan struct{})}
+	f := &function{t: t, clock: clock.NewDual(clock.System()), begun: &atomic.Int32{}, stuck: make(chan struct{})}
 	level, logs := observer.New(zap.DebugLevel)
 	f.log = logs
 	log := zap.New(level)
 	c := lambda.Config{
-		Clock: f.hands, Log: log,
+		Clock: f.clock, Log: log,
 		Engine: runtime.New(runtime.Config{
-			Clock: f.hands, HostKind: "lambda", HostName: "test", Yield: yield,
+			Clock: f.clock, HostKind: "lambda", HostName: "test", Yield: yield,
 			Modules: []native.Module{coremodule.New(), deadlinemodule.New(), jsonmodule.New(), {Name: "test", Funcs: []native.Func{
 				{Name: "stick", Do: func(*native.Call) error { <-f.stuck; return nil }},
 				{Name: "panic", Do: func(*native.Call) error { panic("the secret of the host") }},

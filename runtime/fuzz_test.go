@@ -55,7 +55,7 @@ func FuzzDataPassesThroughLua(f *testing.F) {
 // FuzzNoSourceLeavesItsRun runs anything as a script: it ends by itself, in a
 // way that scripts end in.
 func FuzzNoSourceLeavesItsRun(f *testing.F) {
-	files, err := filepath.Glob("../test/probes/testdata/*.lua")
+	files, err := filepath.Glob("../test/exploits/testdata/*.lua")
 	if err != nil || len(files) == 0 {
 		f.Fatal(files, err)
 	}

@@ -36,16 +36,16 @@ func inFakeTime(t *testing.T, test func(t *testing.T, h *house)) {
 func newHouse(t *testing.T, store *memory.Store) *house {
 	t.Helper()
 	h := &house{store: store}
-	h.Machine = nativetest.New(t, func(t *testing.T, hands *clock.Dual) []native.Module {
+	h.Machine = nativetest.New(t, func(t *testing.T, clk *clock.Dual) []native.Module {
 		if h.store == nil {
-			h.store = memory.New(hands)
+			h.store = memory.New(clk)
 		}
-		locks, err := lock.New(hands, h.store, lock.MachineClock{}, lock.Options{})
+		locks, err := lock.New(clk, h.store, lock.MachineClock{}, lock.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return []native.Module{
-			db.Module(db.New(h.store, hands, nil)),
+			db.Module(db.New(h.store, clk, nil)),
 			lockmodule.New(locks, lockmodule.Options{}),
 			{Name: "test", Funcs: []native.Func{
 				{Name: "run", Do: func(c *native.Call) error { return h.nested(t, c) }},

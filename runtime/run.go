@@ -111,8 +111,8 @@ func (e *Engine) Compile(ctx context.Context, script, source string) *Error {
 // invocation's time limit or of ctx at the latest; a ctx that is cancelled
 // because of [Shutdown] says so in the result.
 func (e *Engine) Run(ctx context.Context, inv Invocation) *Result {
-	hands := e.config.Clock
-	began := hands.Read()
+	clk := e.config.Clock
+	began := clk.Read()
 	if inv.ID == "" {
 		inv.ID = NewID(began.Wall)
 	}
@@ -123,7 +123,7 @@ func (e *Engine) Run(ctx context.Context, inv Invocation) *Result {
 		ctx, ended = e.config.Observer.Begin(ctx, &observed)
 		defer func() { ended(r) }()
 	}
-	defer func() { r.Duration = hands.ElapsedMax() - began.ElapsedMax }()
+	defer func() { r.Duration = clk.ElapsedMax() - began.ElapsedMax }()
 	proto, err := e.compiler.Compile(ctx, inv.Script, inv.Source)
 	if err != nil {
 		r.Error = notCompiled(err)
@@ -147,10 +147,10 @@ func (e *Engine) run(ctx context.Context, inv Invocation, proto *lua.FunctionPro
 	if observer.Call != nil {
 		env.Trace = func(name string) func() { return observer.Call(ctx, name) }
 	}
-	hands := e.config.Clock
-	began := hands.ElapsedMax()
+	clk := e.config.Clock
+	began := clk.ElapsedMax()
 	run := vm.NewRun(vm.Config{
-		Clock: hands, Context: ctx, Host: env, Interrupted: observer.Interrupted,
+		Clock: clk, Context: ctx, Host: env, Interrupted: observer.Interrupted,
 		Memory: e.config.Memory, Slot: e.turns.seat(inv.Tenant), Yield: e.config.Yield,
 		Limits: vm.Limits{
 			Timeout: limits.Timeout, Instructions: limits.Instructions,
@@ -166,7 +166,7 @@ func (e *Engine) run(ctx context.Context, inv Invocation, proto *lua.FunctionPro
 	r.Incidents = run.Incidents()
 	killed := run.Interrupt()
 	if killed != nil && killed.Cause == vm.Deadline && observer.Interrupted != nil {
-		observer.Interrupted(hands.ElapsedMax() - began - limits.Timeout)
+		observer.Interrupted(clk.ElapsedMax() - began - limits.Timeout)
 	}
 	switch {
 	case killed != nil:

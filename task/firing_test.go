@@ -23,7 +23,7 @@ import (
 // site is where several processes share a store, in fake time.
 type site struct {
 	t     *testing.T
-	hands *clock.Dual
+	clock *clock.Dual
 	store *memory.Store
 	fault func(op string) outcome.Outcome // what becomes of a request of the host; Applied: nothing special
 	// locked is called when a process has got the lock.
@@ -35,8 +35,8 @@ type site struct {
 }
 
 func newSite(t *testing.T) *site {
-	hands := clock.NewDual(clock.System())
-	return &site{t: t, hands: hands, store: memory.New(hands), fault: func(string) outcome.Outcome { return outcome.Applied }}
+	clk := clock.NewDual(clock.System())
+	return &site{t: t, clock: clk, store: memory.New(clk), fault: func(string) outcome.Outcome { return outcome.Applied }}
 }
 
 // setFault makes all requests end alike from now on.
@@ -56,11 +56,11 @@ type process struct {
 // config is the configuration of another process.
 func (s *site) config(engine Runner) (Config, *process) {
 	p := &process{site: s, Store: s.store, dead: make(chan struct{})}
-	locks, err := lock.New(s.hands, p, lock.MachineClock{}, lock.Options{})
+	locks, err := lock.New(s.clock, p, lock.MachineClock{}, lock.Options{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return Config{Engine: engine, Tenants: tenantsNamed("a"), Clock: s.hands, Locks: locks, Store: p, Table: p}, p
+	return Config{Engine: engine, Tenants: tenantsNamed("a"), Clock: s.clock, Locks: locks, Store: p, Table: p}, p
 }
 
 // kill ends the process, as far as others can see.

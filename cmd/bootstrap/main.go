@@ -31,7 +31,7 @@ const (
 )
 
 // embedded opens the embedded engine; nil in a program that has none.
-type embedded func(file string, hands *clock.Dual) (wire.Store, error)
+type embedded func(file string, clk *clock.Dual) (wire.Store, error)
 
 func main() {
 	log := newLog("")

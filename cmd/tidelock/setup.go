@@ -80,8 +80,8 @@ func newProgram(c *config.Config, log *zap.Logger, more wire.Config) (*wire.Prog
 	return wire.New(more)
 }
 
-func openEmbedded(file string, hands *clock.Dual) (wire.Store, error) {
-	return sqlite.Open(file, hands, sqlite.Options{})
+func openEmbedded(file string, clk *clock.Dual) (wire.Store, error) {
+	return sqlite.Open(file, clk, sqlite.Options{})
 }
 
 // newLog is the log of a command: on standard error, for people if they watch.

@@ -27,12 +27,12 @@ func TestTheFastHandMissesNoTime(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			clk := clocktest.NewManual()
-			hands := clock.NewDual(clk)
+			dual := clock.NewDual(clk)
 			for _, m := range test.moves {
 				clk.Advance(m[0], m[1])
-				hands.Read()
+				dual.Read()
 			}
-			r := hands.Read()
+			r := dual.Read()
 			if r.ElapsedMax != test.fast || r.ElapsedMin != test.slow {
 				t.Errorf("got fast %v and slow %v, want %v and %v", r.ElapsedMax, r.ElapsedMin, test.fast, test.slow)
 			}
@@ -43,7 +43,7 @@ func TestTheFastHandMissesNoTime(t *testing.T) {
 func TestHandsEncloseTimeWhileOneClockRunsTrue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		clk := clocktest.NewManual()
-		hands := clock.NewDual(clk)
+		dual := clock.NewDual(clk)
 		// What is apart by less than clock.MaxDivergence goes unnoticed, once a move.
 		var real, before, unnoticed time.Duration
 		for range rapid.IntRange(1, 50).Draw(t, "moves") {
@@ -59,7 +59,7 @@ func TestHandsEncloseTimeWhileOneClockRunsTrue(t *testing.T) {
 			}
 			real += passed
 			unnoticed += clock.MaxDivergence
-			r := hands.Read()
+			r := dual.Read()
 			if r.ElapsedMax < real-unnoticed || r.ElapsedMax < before-clock.MaxDivergence {
 				t.Fatalf("the fast hand shows %v after %v, %v before", r.ElapsedMax, real, before)
 			}

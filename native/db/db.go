@@ -18,7 +18,7 @@ const ttlMax = 10 * 365 * 24 * time.Hour
 // use by many goroutines.
 type DB struct {
 	store   Store
-	hands   *clock.Dual
+	clock   *clock.Dual
 	observe func(outcome.Attempt)
 	quotas  quotas
 }
@@ -26,11 +26,11 @@ type DB struct {
 // New returns native.db over store. Pauses and expiry go by hands. Every
 // attempt is shown to observe, if that is not nil: answers tell the table's
 // time.
-func New(store Store, hands *clock.Dual, observe func(outcome.Attempt)) *DB {
+func New(store Store, clk *clock.Dual, observe func(outcome.Attempt)) *DB {
 	if observe == nil {
 		observe = func(outcome.Attempt) {}
 	}
-	return &DB{store: store, hands: hands, observe: observe}
+	return &DB{store: store, clock: clk, observe: observe}
 }
 
 // Partition is a named part of a tenant's data.
@@ -63,7 +63,7 @@ func (d *DB) call(ctx context.Context, account RunScope, id tenant.ID, op, key s
 }
 
 // now is the time that expiry goes by, in whole seconds since 1970.
-func (d *DB) now() int64 { return d.hands.Read().Wall.Unix() }
+func (d *DB) now() int64 { return d.clock.Read().Wall.Unix() }
 
 // expiry is when a row that is written now with ttl expires: never if ttl is
 // 0, otherwise rounded up to a whole second.
@@ -74,7 +74,7 @@ func (d *DB) expiry(ttl time.Duration) (int64, error) {
 	if ttl < 0 || ttl > ttlMax {
 		return 0, refuse(CodeOption, "ttl: got %v seconds, want more than 0 and at most %d", ttl.Seconds(), int64(ttlMax.Seconds()))
 	}
-	return d.hands.Read().Wall.Add(ttl + time.Second - time.Nanosecond).Unix(), nil
+	return d.clock.Read().Wall.Add(ttl + time.Second - time.Nanosecond).Unix(), nil
 }
 
 // newRev makes a revision, or a transaction's token: 128 random bits. It reads

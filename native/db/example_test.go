@@ -13,8 +13,8 @@ import (
 
 // A write that depends on a revision is refused once somebody else has written.
 func Example() {
-	hands := clock.NewDual(clock.System())
-	users, err := db.New(memory.New(hands), hands, nil).Open("acme", "users")
+	clk := clock.NewDual(clock.System())
+	users, err := db.New(memory.New(clk), clk, nil).Open("acme", "users")
 	if err != nil {
 		panic(err)
 	}

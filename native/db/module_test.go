@@ -18,17 +18,17 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-func inMemory(_ *testing.T, hands *clock.Dual) []native.Module {
-	return []native.Module{db.Module(db.New(memory.New(hands), hands, nil))}
+func inMemory(_ *testing.T, clk *clock.Dual) []native.Module {
+	return []native.Module{db.Module(db.New(memory.New(clk), clk, nil))}
 }
 
-func inFile(t *testing.T, hands *clock.Dual) []native.Module {
-	store, err := sqlite.Open(filepath.Join(t.TempDir(), "test.db"), hands, sqlite.Options{})
+func inFile(t *testing.T, clk *clock.Dual) []native.Module {
+	store, err := sqlite.Open(filepath.Join(t.TempDir(), "test.db"), clk, sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	return []native.Module{db.Module(db.New(store, hands, nil))}
+	return []native.Module{db.Module(db.New(store, clk, nil))}
 }
 
 func TestScriptsInMemory(t *testing.T)        { nativetest.Scripts(t, inMemory) }
@@ -92,9 +92,9 @@ func TestWithoutADatabaseOpenSaysSo(t *testing.T) {
 func TestTroubleReachesScriptsAsATable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &dbtest.Faulty{Faults: repeat(dbtest.Dropped, 4)}
-		m := nativetest.New(t, func(_ *testing.T, hands *clock.Dual) []native.Module {
-			store.Store = memory.New(hands)
-			return []native.Module{db.Module(db.New(store, hands, nil))}
+		m := nativetest.New(t, func(_ *testing.T, clk *clock.Dual) []native.Module {
+			store.Store = memory.New(clk)
+			return []native.Module{db.Module(db.New(store, clk, nil))}
 		})
 		m.Expect(t, `["db_unknown","put","k","unknown",false]`, `
 			local ok, err = pcall(function() native.db.open("p"):put("k", 1) end)

@@ -123,7 +123,7 @@ func (c *call) again(a outcome.Attempt) bool {
 	if known.Code == CodeThrottled {
 		base = pauseBaseThrottled
 	}
-	return c.quota.take(c.db.hands.ElapsedMax()) && c.db.pause(c.ctx, c.account, base, c.attempts)
+	return c.quota.take(c.db.clock.ElapsedMax()) && c.db.pause(c.ctx, c.account, base, c.attempts)
 }
 
 // pause waits for the n-th time, n from 1. It is false if the run's time would
@@ -133,7 +133,7 @@ func (d *DB) pause(ctx context.Context, account RunScope, base time.Duration, n 
 	if left, ok := account.Remaining(); ok && pause+reserve > left {
 		return false
 	}
-	return d.hands.Sleep(ctx, pause) == nil
+	return d.clock.Sleep(ctx, pause) == nil
 }
 
 // settle tells the account that nothing of this call is on the way any more.

@@ -389,10 +389,10 @@ func TestScriptsSeeNothingOfWhatAnEngineSays(t *testing.T) {
 
 func TestEveryAttemptIsShownToTheObserver(t *testing.T) {
 	clk := dbtest.NewClock()
-	hands := clock.NewDual(clk)
+	dual := clock.NewDual(clk)
 	var seen []outcome.Outcome
-	store := &dbtest.Faulty{Store: memory.New(hands), Faults: []dbtest.Fault{dbtest.Down}}
-	d := db.New(store, hands, func(a outcome.Attempt) { seen = append(seen, a.Outcome) })
+	store := &dbtest.Faulty{Store: memory.New(dual), Faults: []dbtest.Fault{dbtest.Down}}
+	d := db.New(store, dual, func(a outcome.Attempt) { seen = append(seen, a.Outcome) })
 	p, err := d.Open("acme", "users")
 	if err != nil {
 		t.Fatal(err)

@@ -38,7 +38,7 @@ import (
 type world struct {
 	engine  *runtime.Engine
 	client  *http.Client
-	hands   *clock.Dual
+	clock   *clock.Dual
 	blocked atomic.Int64 // requests
 	freed   chan lock.ReleaseResult
 }
@@ -46,7 +46,7 @@ type world struct {
 // newWorld lets tenants reach what allow lists.
 func newWorld(t testing.TB, allow []string, change ...func(*http.Options)) *world {
 	t.Helper()
-	w := &world{hands: clock.NewDual(clock.System()), freed: make(chan lock.ReleaseResult, 1000)}
+	w := &world{clock: clock.NewDual(clock.System()), freed: make(chan lock.ReleaseResult, 1000)}
 	o := http.Options{
 		Policy: func(tenant.ID) http.Policy { return http.Policy{Allow: allow} },
 		Events: http.Events{Blocked: func(tenant.ID) { w.blocked.Add(1) }},
@@ -59,13 +59,13 @@ func newWorld(t testing.TB, allow []string, change ...func(*http.Options)) *worl
 		t.Fatal(err)
 	}
 	t.Cleanup(w.client.CloseIdle)
-	locks, err := lock.New(w.hands, memory.New(w.hands), lock.MachineClock{}, lock.Options{
+	locks, err := lock.New(w.clock, memory.New(w.clock), lock.MachineClock{}, lock.Options{
 		Events: lock.Events{Release: func(r lock.ReleaseEvent) { w.freed <- r.How }},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.engine = runtime.New(runtime.Config{Clock: w.hands, HostKind: "test", HostName: "testhost", Modules: []native.Module{
+	w.engine = runtime.New(runtime.Config{Clock: w.clock, HostKind: "test", HostName: "testhost", Modules: []native.Module{
 		coremodule.New(), deadlinemodule.New(), jsonmodule.New(), http.Module(w.client), lockmodule.New(locks, lockmodule.Options{}),
 		stream.Module(stream.Options{}),
 	}})
@@ -244,7 +244,7 @@ func (n *inside) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 
 // modules are native.http, and native.lock, inside a bubble. Scripts can reach
 // https://api.example.com and other names of example.com.
-func modules(t *testing.T, hands *clock.Dual) []native.Module {
+func modules(t *testing.T, clk *clock.Dual) []native.Module {
 	network := &inside{conns: make(chan net.Conn), closed: make(chan struct{})}
 	server := httptest.NewUnstartedServer(nethttp.HandlerFunc(api))
 	server.Listener.Close()
@@ -266,7 +266,7 @@ func modules(t *testing.T, hands *clock.Dual) []native.Module {
 		server.CloseClientConnections()
 		server.Close()
 	})
-	locks, err := lock.New(hands, memory.New(hands), lock.MachineClock{}, lock.Options{})
+	locks, err := lock.New(clk, memory.New(clk), lock.MachineClock{}, lock.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ const (
 // protocol is what all calls of a process share to ask for rows. It blocks
 // only in its table and its clock, so that a simulation can run it.
 type protocol struct {
-	hands   *clock.Dual
+	clock   *clock.Dual
 	table   Table
 	time    TableTime
 	guard   time.Duration
@@ -115,7 +115,7 @@ func (a *acquisition) mayStart() bool {
 	if a.req.Turn {
 		return true
 	}
-	now := a.hands.ElapsedMax()
+	now := a.clock.ElapsedMax()
 	return now < a.leaseEnd() && (now <= a.waitEnd() || a.started == 0 && a.req.once())
 }
 
@@ -134,14 +134,14 @@ func (a *acquisition) attempt(ctx context.Context) (*grant, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	now := a.hands.Read()
+	now := a.clock.Read()
 	w := a.time.At(now)
 	if !w.Known() {
 		before := a.failed
 		if err := a.learnTime(ctx); err != nil {
 			return nil, err
 		}
-		now = a.hands.Read()
+		now = a.clock.Read()
 		switch w = a.time.At(now); {
 		case !w.Known():
 			if a.failed == nil {
@@ -165,7 +165,7 @@ func (a *acquisition) attempt(ctx context.Context) (*grant, error) {
 func (a *acquisition) attemptLimit() time.Duration {
 	left := a.req.runFor()
 	if !a.req.Turn {
-		left = a.leaseEnd() - a.hands.ElapsedMax()
+		left = a.leaseEnd() - a.clock.ElapsedMax()
 	}
 	return min(attemptMax, left)
 }
@@ -179,15 +179,15 @@ func (a *acquisition) over(now clock.Reading) bool {
 // take so long that it doesn't tell it well enough; what is left of the
 // attempt's time is used to ask once more.
 func (a *acquisition) learnTime(ctx context.Context) error {
-	end := a.hands.ElapsedMax() + a.attemptLimit()
+	end := a.clock.ElapsedMax() + a.attemptLimit()
 	for range 2 {
-		if err := a.askTime(ctx, end-a.hands.ElapsedMax()); err != nil {
+		if err := a.askTime(ctx, end-a.clock.ElapsedMax()); err != nil {
 			return err
 		}
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		now := a.hands.Read()
+		now := a.clock.Read()
 		if w := a.time.At(now); a.failed != nil || w.Epoch == 0 || w.Known() || now.ElapsedMax >= end {
 			break
 		}
@@ -285,7 +285,7 @@ func (a *acquisition) earlier(row Row, last try) try {
 // granted makes a lease of a row that is ours, unless there is no use in it:
 // then the row is freed, and the next attempt needs another owner.
 func (a *acquisition) granted(ctx context.Context, t try) (*grant, error) {
-	now := a.hands.Read()
+	now := a.clock.Read()
 	end := t.from + a.req.runFor()
 	err := context.Cause(ctx)
 	switch {
@@ -305,7 +305,7 @@ func (a *acquisition) granted(ctx context.Context, t try) (*grant, error) {
 // in the way has run out or the last attempt may start. It returns false if
 // there is no time for another one.
 func (a *acquisition) wait(ctx context.Context) (more bool, err error) {
-	now := a.hands.Read()
+	now := a.clock.Read()
 	pause := min(a.nextPause(), a.untilFree(now))
 	if !a.req.Turn {
 		left := a.waitEnd() - now.ElapsedMax - lastLook
@@ -314,7 +314,7 @@ func (a *acquisition) wait(ctx context.Context) (more bool, err error) {
 		}
 		pause = min(pause, left)
 	}
-	if a.hands.Sleep(ctx, pause) != nil {
+	if a.clock.Sleep(ctx, pause) != nil {
 		return false, context.Cause(ctx)
 	}
 	return true, nil

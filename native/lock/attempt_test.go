@@ -344,7 +344,7 @@ func (d doneAfterPut) PutLock(ctx context.Context, row lock.Row, now lock.UnixMi
 // withTable returns locks of the same process on another table.
 func withTable(t *testing.T, p *process, table lock.Table) *lock.Locks {
 	t.Helper()
-	locks, err := lock.New(p.hands, table, p.time, lock.Options{})
+	locks, err := lock.New(p.clock, table, p.time, lock.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -464,7 +464,7 @@ func TestNoMachinesWallClockFreesALock(t *testing.T) {
 				holder, waiter := start(t, s, walls[0]), start(t, s, walls[1])
 				l := holder.acquire(t)
 				waiter.acquire(t, turn)
-				if left := l.End - holder.hands.ElapsedMax(); left > -lock.DefaultGuard {
+				if left := l.End - holder.clock.ElapsedMax(); left > -lock.DefaultGuard {
 					t.Errorf("taken %v before the end of the lease, want the guard after it", left)
 				}
 			})
@@ -477,7 +477,7 @@ func TestTheGuardSeparatesALeaseFromTheNext(t *testing.T) {
 		holder, waiter := start(t, s, 0), start(t, s, 0)
 		l := holder.acquire(t, lease(time.Second))
 		next := waiter.acquire(t, turn)
-		if gap := holder.hands.ElapsedMax() - l.End; gap < lock.DefaultGuard {
+		if gap := holder.clock.ElapsedMax() - l.End; gap < lock.DefaultGuard {
 			t.Errorf("the next holder started %v after the lease, want %v or more", gap, lock.DefaultGuard)
 		}
 		if next.Row.Owner == l.Row.Owner {
@@ -523,7 +523,7 @@ func TestAnAnswerThatContradictsTheTimeIsNotBelieved(t *testing.T) {
 			p.knowTime(t)
 			p.table.Fault = faults("put", locktest.Fault{Fate: locktest.AnswerLost})
 			drop := func() {
-				now := p.hands.Read()
+				now := p.clock.Read()
 				p.time.Observe(outcome.Attempt{Sent: now, Received: now, Date: time.Now().Add(time.Hour).Truncate(time.Second)})
 				p.time.Observe(outcome.Attempt{Sent: now, Received: now, Date: time.Now().Truncate(time.Second)})
 			}
@@ -547,14 +547,14 @@ func TestTurnCountsTheLeaseFromTheAttemptThatGotTheLock(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		holder, p := start(t, s, 0).acquire(t), start(t, s, 0)
 		time.AfterFunc(20*time.Second, func() { holder.Release(context.Background()) })
-		asked := p.hands.ElapsedMax()
+		asked := p.clock.ElapsedMax()
 		l := p.acquire(t, turn, lease(10*time.Second))
 		puts := s.Requests("put")
 		sent := puts[len(puts)-1].At
-		if got, want := l.End-p.hands.ElapsedMax(), 10*time.Second-time.Since(sent); got != want {
+		if got, want := l.End-p.clock.ElapsedMax(), 10*time.Second-time.Since(sent); got != want {
 			t.Errorf("got %v left, want %v", got, want)
 		}
-		if waited := p.hands.ElapsedMax() - asked; waited < 20*time.Second {
+		if waited := p.clock.ElapsedMax() - asked; waited < 20*time.Second {
 			t.Errorf("waited for %v, want 20 s", waited)
 		}
 	})
@@ -571,7 +571,7 @@ func TestTurnCountsTheLeaseFromAnEarlierAttemptThatGotThrough(t *testing.T) {
 		if l.Row != stored.Row {
 			t.Errorf("got row %+v, want that of the attempt that was stored, %+v", l.Row, stored.Row)
 		}
-		if got, want := l.End-p.hands.ElapsedMax(), 10*time.Second-time.Since(stored.At); got != want {
+		if got, want := l.End-p.clock.ElapsedMax(), 10*time.Second-time.Since(stored.At); got != want {
 			t.Errorf("got %v left, want %v", got, want)
 		}
 	})

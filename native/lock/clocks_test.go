@@ -29,10 +29,10 @@ func TestAWallClockSetBackAndASuspensionWithinOneLeaseDoNotMakeItLonger(t *testi
 				l := holder.acquire(t, lease(15*time.Second))
 				time.Sleep(2 * time.Second)
 				holder.machine.Step(-back)
-				holder.hands.Read() // as a function that runs does all the time
+				holder.clock.Read() // as a function that runs does all the time
 				time.Sleep(20 * time.Second)
 				holder.machine.Suspend(20 * time.Second)
-				if left := l.End - holder.hands.ElapsedMax(); left > 0 {
+				if left := l.End - holder.clock.ElapsedMax(); left > 0 {
 					t.Errorf("%v of a lease of 15 s are left after %v", left, time.Since(asked))
 				}
 				next := other.acquire(t, turn)
@@ -54,7 +54,7 @@ func TestBothClocksStoppedBetweenAskingAndTheAnswer(t *testing.T) {
 		p := start(t, s, 0)
 		p.knowTime(t)
 		var err error
-		p.locks, err = lock.New(p.hands, p.table, p.time, lock.Options{
+		p.locks, err = lock.New(p.clock, p.table, p.time, lock.Options{
 			Timeout: func(ctx context.Context, _ time.Duration) (context.Context, context.CancelFunc) {
 				return context.WithCancel(ctx)
 			},
@@ -99,7 +99,7 @@ func TestBothClocksStoppedBetweenAskingAndTheAnswer(t *testing.T) {
 			time.AfterFunc(30*time.Second, func() { held <- holder.acquire(t, lease(time.Minute)) }) // while p stands still
 			p.refused(t, wait(time.Second))
 			l := <-held
-			if left := l.End - holder.hands.ElapsedMax(); left < 25*time.Second {
+			if left := l.End - holder.clock.ElapsedMax(); left < 25*time.Second {
 				t.Errorf("got %v left, want the holder to be in the middle of its lease", left)
 			}
 		})

@@ -14,9 +14,9 @@ import (
 // A Go program that holds a lock has to stop by itself when the lease ends. For
 // scripts native.lock does that.
 func Example() {
-	hands := clock.NewDual(clock.System())
-	table := locktest.NewService(nil).Connect(hands)
-	locks, err := lock.New(hands, table, lock.NewTableClock(0, nil), lock.Options{})
+	clk := clock.NewDual(clock.System())
+	table := locktest.NewService(nil).Connect(clk)
+	locks, err := lock.New(clk, table, lock.NewTableClock(0, nil), lock.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -34,7 +34,7 @@ func Example() {
 	case lease == nil:
 		fmt.Println("somebody else is at it")
 	default:
-		fmt.Println("mine for", (lease.End - hands.ElapsedMax()).Round(time.Second))
+		fmt.Println("mine for", (lease.End - clk.ElapsedMax()).Round(time.Second))
 		lease.Release(ctx)
 	}
 	// Output: mine for 30s
@@ -43,9 +43,9 @@ func Example() {
 func BenchmarkLock(b *testing.B) {
 	for _, scope := range []lock.Scope{lock.DB, lock.Local} {
 		b.Run(scope.String(), func(b *testing.B) {
-			hands := clock.NewDual(clock.System())
-			table := locktest.NewService(nil).Connect(hands)
-			locks, err := lock.New(hands, table, lock.MachineClock{}, lock.Options{})
+			clk := clock.NewDual(clock.System())
+			table := locktest.NewService(nil).Connect(clk)
+			locks, err := lock.New(clk, table, lock.MachineClock{}, lock.Options{})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -18,7 +18,7 @@ import (
 // the table.
 type process struct {
 	machine *locktest.Machine
-	hands   *clock.Dual
+	clock   *clock.Dual
 	table   *locktest.Table
 	time    *lock.TableClock
 	locks   *lock.Locks
@@ -39,11 +39,11 @@ func start(t testing.TB, s *locktest.Service, wall time.Duration) *process {
 }
 
 // startOn starts a process that has its hands already.
-func startOn(t testing.TB, s *locktest.Service, hands *clock.Dual) *process {
+func startOn(t testing.TB, s *locktest.Service, clk *clock.Dual) *process {
 	t.Helper()
-	p := &process{hands: hands, time: lock.NewTableClock(0, nil), table: s.Connect(hands)}
+	p := &process{clock: clk, time: lock.NewTableClock(0, nil), table: s.Connect(clk)}
 	var err error
-	p.locks, err = lock.New(p.hands, p.table, p.time, lock.Options{Events: lock.Events{
+	p.locks, err = lock.New(p.clock, p.table, p.time, lock.Options{Events: lock.Events{
 		Release:           func(r lock.ReleaseEvent) { p.note(func() { p.released = append(p.released, r) }) },
 		AmbiguityResolved: func(lock.Key) { p.note(func() { p.healed++ }) },
 	}})

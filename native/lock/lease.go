@@ -49,7 +49,7 @@ type Locks struct {
 // New returns the locks of a process. table may be nil: then asking for a lock
 // of scope [DB] is an error. tableTime is the time of that table, a
 // [TableClock] or a [MachineClock].
-func New(hands *clock.Dual, table Table, tableTime TableTime, o Options) (*Locks, error) {
+func New(clk *clock.Dual, table Table, tableTime TableTime, o Options) (*Locks, error) {
 	if o.Guard == 0 {
 		o.Guard = DefaultGuard
 	}
@@ -70,12 +70,12 @@ func New(hands *clock.Dual, table Table, tableTime TableTime, o Options) (*Locks
 	}
 	return &Locks{
 		protocol: protocol{
-			hands: hands, table: table, time: tableTime, guard: o.Guard,
+			clock: clk, table: table, time: tableTime, guard: o.Guard,
 			events: o.Events, jitter: o.Jitter, timeout: o.Timeout,
 		},
 		maxLease: o.MaxLease,
-		local:    newQueue(hands),
-		rows:     newQueue(hands),
+		local:    newQueue(clk),
+		rows:     newQueue(clk),
 	}, nil
 }
 
@@ -93,7 +93,7 @@ func (l *Locks) MaxLease() time.Duration { return l.maxLease }
 func (l *Locks) Acquire(ctx context.Context, req Request) (*Lease, error) {
 	asked := req.Started
 	if asked == (clock.Reading{}) {
-		asked = l.hands.Read()
+		asked = l.clock.Read()
 	}
 	if err := req.check(l.maxLease); err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (l *Locks) Acquire(ctx context.Context, req Request) (*Lease, error) {
 	}
 	lease, err := ask(ctx, req, asked)
 	if l.events.Acquire != nil { // the clock is read only for somebody
-		l.events.Acquire(AcquireEvent{Key: req.Key, Scope: req.Scope, By: req.By, Waited: l.hands.ElapsedMax() - asked.ElapsedMax, Acquired: lease != nil})
+		l.events.Acquire(AcquireEvent{Key: req.Key, Scope: req.Scope, By: req.By, Waited: l.clock.ElapsedMax() - asked.ElapsedMax, Acquired: lease != nil})
 	}
 	if lease != nil {
 		req.Held.add(req.lock())
@@ -137,7 +137,7 @@ func (l *Locks) acquireLocal(ctx context.Context, req Request, asked clock.Readi
 		return nil, err
 	}
 	from := asked.ElapsedMax
-	now := l.hands.ElapsedMax()
+	now := l.clock.ElapsedMax()
 	if req.Turn {
 		from = now
 	}
@@ -174,7 +174,7 @@ func (l *Locks) acquireRow(ctx context.Context, req Request, asked clock.Reading
 	if g == nil {
 		return nil, err
 	}
-	now := l.hands.ElapsedMax()
+	now := l.clock.ElapsedMax()
 	s.won(now)
 	return l.lease(req, l.rows, s, *g, now), nil
 }
@@ -182,11 +182,11 @@ func (l *Locks) acquireRow(ctx context.Context, req Request, asked clock.Reading
 // rest waits until restEnd, so that other processes get their turn. It returns
 // false if the caller's own wait is over before.
 func (l *Locks) rest(ctx context.Context, restEnd, waitEnd time.Duration) (bool, error) {
-	now := l.hands.ElapsedMax()
+	now := l.clock.ElapsedMax()
 	if restEnd <= now {
 		return true, nil
 	}
-	if l.hands.Sleep(ctx, min(restEnd, waitEnd)-now) != nil {
+	if l.clock.Sleep(ctx, min(restEnd, waitEnd)-now) != nil {
 		return false, context.Cause(ctx)
 	}
 	return restEnd <= waitEnd, nil
@@ -249,7 +249,7 @@ func (le *Lease) giveUp(free func() (ReleaseResult, error)) {
 	}
 	defer le.queue.leave(le.slot)
 	defer le.held.remove(heldLock{le.Row.Key, le.scope})
-	now := le.locks.hands.ElapsedMax()
+	now := le.locks.clock.ElapsedMax()
 	how, err := free()
 	if how == Failed && le.warn != nil {
 		le.warn(fmt.Sprintf("the lock was not freed and runs out by itself: %v", err))

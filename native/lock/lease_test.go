@@ -106,7 +106,7 @@ func TestAFractionOfAMillisecondIsCutForTheHolderAndRoundedUpForTheRow(t *testin
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		p := start(t, s, 0)
 		p.knowTime(t)
-		asked := p.hands.ElapsedMax()
+		asked := p.clock.ElapsedMax()
 		l := p.acquire(t, lease(1500700*time.Microsecond))
 		if got := l.End - asked; got != 1500*time.Millisecond {
 			t.Errorf("got %v for the holder, want 1.5s", got)

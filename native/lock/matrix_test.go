@@ -110,7 +110,7 @@ func (c *combination) fault(r locktest.Request) locktest.Fault {
 // whoever else asks is refused.
 func (c *combination) hold(p *process, l *lock.Lease) {
 	c.ran++
-	if p.hands.ElapsedMax() >= l.End {
+	if p.clock.ElapsedMax() >= l.End {
 		c.errorf("acquired with nothing left")
 	}
 	for range 4 {
@@ -118,7 +118,7 @@ func (c *combination) hold(p *process, l *lock.Lease) {
 		if len(rows) != 1 || rows[0].Owner != l.Row.Owner {
 			c.errorf("held by us, and the rows are %+v", rows)
 		}
-		time.Sleep(min(100*time.Millisecond, max(l.End-p.hands.ElapsedMax(), 0)))
+		time.Sleep(min(100*time.Millisecond, max(l.End-p.clock.ElapsedMax(), 0)))
 	}
 }
 

@@ -19,14 +19,14 @@ import (
 )
 
 func TestScripts(t *testing.T) {
-	nativetest.Scripts(t, func(t *testing.T, hands *clock.Dual) []native.Module {
-		return newBench(t, hands).modules()
+	nativetest.Scripts(t, func(t *testing.T, clk *clock.Dual) []native.Module {
+		return newBench(t, clk).modules()
 	})
 }
 
 func TestExamplesOfTheDocumentationRun(t *testing.T) {
-	nativetest.Docs(t, "../../docs/lock.md", func(t *testing.T, hands *clock.Dual) []native.Module {
-		return newBench(t, hands).modules()
+	nativetest.Docs(t, "../../docs/lock.md", func(t *testing.T, clk *clock.Dual) []native.Module {
+		return newBench(t, clk).modules()
 	})
 }
 
@@ -110,10 +110,10 @@ type bench struct {
 	t       *testing.T
 }
 
-func newBench(t *testing.T, hands *clock.Dual) *bench {
+func newBench(t *testing.T, clk *clock.Dual) *bench {
 	s := locktest.NewService(nil)
 	s.Latency = 10 * time.Millisecond
-	return &bench{process: startOn(t, s, hands), other: start(t, s, 0), service: s, t: t}
+	return &bench{process: startOn(t, s, clk), other: start(t, s, 0), service: s, t: t}
 }
 
 // script runs test with a bench in fake time.
@@ -121,8 +121,8 @@ func script(t *testing.T, test func(t *testing.T, b *bench)) {
 	t.Helper()
 	bubble(t, func(t *testing.T, _ *locktest.Service) {
 		var b *bench
-		m := nativetest.New(t, func(t *testing.T, hands *clock.Dual) []native.Module {
-			b = newBench(t, hands)
+		m := nativetest.New(t, func(t *testing.T, clk *clock.Dual) []native.Module {
+			b = newBench(t, clk)
 			return b.modules()
 		})
 		b.machine = m

@@ -31,7 +31,7 @@ const (
 // order in which they came. Names that nobody holds or waits for are not in
 // it.
 type queue struct {
-	hands *clock.Dual
+	clock *clock.Dual
 
 	mu    sync.Mutex // guards what follows, and the waiters of every slot
 	slots map[Key]*slot
@@ -55,8 +55,8 @@ type waiter struct {
 	place   *list.Element // nil once granted
 }
 
-func newQueue(hands *clock.Dual) *queue {
-	return &queue{hands: hands, slots: make(map[Key]*slot)}
+func newQueue(clk *clock.Dual) *queue {
+	return &queue{clock: clk, slots: make(map[Key]*slot)}
 }
 
 // enter waits until the slot of key is the caller's, at most until the fast
@@ -104,7 +104,7 @@ func (q *queue) join(key Key, try bool) (s *slot, w *waiter) {
 // end, which makes it late.
 func (q *queue) wait(ctx context.Context, w *waiter, end time.Duration) (late bool) {
 	for {
-		left := end - q.hands.ElapsedMax()
+		left := end - q.clock.ElapsedMax()
 		if left < 0 {
 			return true
 		}
@@ -112,7 +112,7 @@ func (q *queue) wait(ctx context.Context, w *waiter, end time.Duration) (late bo
 		select {
 		case <-w.granted:
 			timer.Stop()
-			return q.hands.ElapsedMax() > end
+			return q.clock.ElapsedMax() > end
 		case <-ctx.Done():
 			timer.Stop()
 			return false
@@ -134,7 +134,7 @@ func (q *queue) abandon(s *slot, w *waiter) {
 // leave gives the slot to who came next.
 func (q *queue) leave(s *slot) {
 	if s.holding {
-		now := q.hands.ElapsedMax()
+		now := q.clock.ElapsedMax()
 		if kept := now - s.kept; kept >= keptMax {
 			s.holding, s.restEnd = false, now+min(kept/4, restMax)
 		}

@@ -56,7 +56,7 @@ func TestAWaiterThatIsGrantedTooLatePassesTheSlotOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newTestQueue()
 		s, _ := q.enter(t.Context(), queueKey, never, false)
-		end := q.hands.ElapsedMax() + time.Second
+		end := q.clock.ElapsedMax() + time.Second
 		w := &waiter{granted: make(chan struct{})}
 		w.place = s.waiters.PushBack(w)
 		q.leave(s)

@@ -41,15 +41,15 @@ func (f ReleaseResult) String() string {
 // when the fast hand reaches hostEnd if that isn't 0.
 func (p *protocol) release(ctx context.Context, key Key, owner string, hostEnd time.Duration) (ReleaseResult, error) {
 	ctx = clock.Detach(ctx)
-	end := releaseEnd(p.hands.ElapsedMax(), hostEnd)
+	end := releaseEnd(p.clock.ElapsedMax(), hostEnd)
 	last := errNoTime(key)
 	unknown := false
 	for n := range releaseTries {
 		if n > 0 {
 			pause := time.Duration(p.jitter() * float64(releasePause))
-			_ = p.hands.Sleep(ctx, min(pause, end-p.hands.ElapsedMax())) // ctx has no end
+			_ = p.clock.Sleep(ctx, min(pause, end-p.clock.ElapsedMax())) // ctx has no end
 		}
-		left := end - p.hands.ElapsedMax()
+		left := end - p.clock.ElapsedMax()
 		if left <= 0 {
 			break
 		}
@@ -89,7 +89,7 @@ func (a *acquisition) giveUp(ctx context.Context) {
 	if len(a.open) == 0 {
 		return
 	}
-	now := a.hands.ElapsedMax()
+	now := a.clock.ElapsedMax()
 	if left := releaseEnd(now, a.req.HostEnd) - now; left > 0 {
 		a.delete(clock.Detach(ctx), a.req.Key, a.owner, min(attemptMax, left))
 	}

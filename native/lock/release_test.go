@@ -92,7 +92,7 @@ func TestAReleaseMakesThreeAttemptsInTwoSeconds(t *testing.T) {
 func TestAReleaseEndsWithTheHost(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		p := start(t, s, 0)
-		l := p.acquire(t, func(r *lock.Request) { r.HostEnd = p.hands.ElapsedMax() + time.Second })
+		l := p.acquire(t, func(r *lock.Request) { r.HostEnd = p.clock.ElapsedMax() + time.Second })
 		p.table.Fault = faults("delete", locktest.Fault{Fate: locktest.Lost, After: time.Hour})
 		time.Sleep(700 * time.Millisecond)
 		if d := took(func() { l.Release(t.Context()) }); d > 300*time.Millisecond {
@@ -104,7 +104,7 @@ func TestAReleaseEndsWithTheHost(t *testing.T) {
 func TestAReleaseAfterTheHostsEndSendsNothingAndSaysSo(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		p := start(t, s, 0)
-		l := p.acquire(t, func(r *lock.Request) { r.HostEnd = p.hands.ElapsedMax() + time.Second })
+		l := p.acquire(t, func(r *lock.Request) { r.HostEnd = p.clock.ElapsedMax() + time.Second })
 		time.Sleep(time.Second)
 		before := len(s.Requests())
 		l.Release(t.Context())
@@ -135,7 +135,7 @@ func TestAKeptLockRunsOutByItself(t *testing.T) {
 		checkReleased(t, p, lock.Kept)
 		p.refused(t)
 		p.acquire(t, turn)
-		if after := p.hands.ElapsedMax() - l.End; after < lock.DefaultGuard {
+		if after := p.clock.ElapsedMax() - l.End; after < lock.DefaultGuard {
 			t.Errorf("the next holder started %v after the lease, want %v or more", after, lock.DefaultGuard)
 		}
 	})
@@ -156,7 +156,7 @@ func TestTheLagOfAStoppedHolderIsTold(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		p := start(t, s, 0)
 		l := p.acquire(t, lease(time.Second))
-		time.Sleep(l.End - p.hands.ElapsedMax() + 3*time.Millisecond)
+		time.Sleep(l.End - p.clock.ElapsedMax() + 3*time.Millisecond)
 		l.Release(t.Context())
 		if got := p.released[0].Over; got != 3*time.Millisecond {
 			t.Errorf("got %v over the lease, want 3ms", got)

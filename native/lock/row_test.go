@@ -12,7 +12,7 @@ import (
 func TestTheRowHoldsWhatTheDocumentationSays(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		p := start(t, s, 0)
-		now := p.hands.Read()
+		now := p.clock.Read()
 		date := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
 		s.SetClock(func() time.Time { return date })
 		p.time.Observe(at(now, date))

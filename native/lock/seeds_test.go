@@ -116,11 +116,11 @@ func (w *world) hold(p *process, l *lock.Lease, rnd *rand.Rand) {
 	if n := w.holding.Add(1); n != 1 {
 		w.t.Errorf("seed %d: %d hold the lock at once", w.seed, n)
 	}
-	if p.hands.ElapsedMax() >= l.End {
+	if p.clock.ElapsedMax() >= l.End {
 		w.t.Errorf("seed %d: acquired with nothing left", w.seed)
 	}
-	work := p.hands.ElapsedMax() + time.Duration(rnd.IntN(6000))*time.Millisecond
-	for p.hands.ElapsedMax() < min(work, l.End) {
+	work := p.clock.ElapsedMax() + time.Duration(rnd.IntN(6000))*time.Millisecond
+	for p.clock.ElapsedMax() < min(work, l.End) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	w.holding.Add(-1)

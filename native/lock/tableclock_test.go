@@ -183,7 +183,7 @@ func TestTheWindowContainsTheTruth(t *testing.T) {
 			ms := func(max int64) time.Duration { return time.Duration(rnd.Int64N(max)) * time.Millisecond }
 			m := locktest.NewMachine(ms(100_000) - 50*time.Second)
 			m.Run(rnd.Int64N(1000) - 500)
-			hands := clock.NewDual(m)
+			clk := clock.NewDual(m)
 			c := lock.NewTableClock(0, nil)
 			for range 100 {
 				switch rnd.IntN(6) {
@@ -196,14 +196,14 @@ func TestTheWindowContainsTheTruth(t *testing.T) {
 				case 2:
 					time.Sleep(ms(100_000))
 				default:
-					sent := hands.Read()
+					sent := clk.Read()
 					time.Sleep(ms(300))
 					date := time.Now().Truncate(time.Second)
 					time.Sleep(ms(300))
-					c.Observe(outcome.Attempt{Sent: sent, Received: hands.Read(), Date: date})
+					c.Observe(outcome.Attempt{Sent: sent, Received: clk.Read(), Date: date})
 				}
 				truth := time.Now()
-				w := c.At(hands.Read())
+				w := c.At(clk.Read())
 				if w.Epoch > 0 && (w.Earliest.After(truth) || w.Latest.Before(truth)) {
 					t.Fatalf("seed %d: the truth %v is not within %v to %v", seed, truth, w.Earliest, w.Latest)
 				}

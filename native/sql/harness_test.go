@@ -115,7 +115,7 @@ var servers = map[string]func(testing.TB) sql.Connection{"postgres": toPostgres,
 type host struct {
 	*runtime.Engine
 	db       *sql.DB
-	hands    *clock.Dual
+	clock    *clock.Dual
 	table    *dbmemory.Store
 	log      *nativetest.Log
 	released atomic.Pointer[lock.ReleaseEvent] // how the last lock was given up
@@ -149,16 +149,16 @@ func newHost(t testing.TB, connections map[string]sql.Connection, change ...func
 	for _, f := range change {
 		f(&o)
 	}
-	hands := o.Clock
-	h := &host{db: sql.New(o), hands: hands, table: dbmemory.New(hands), log: &nativetest.Log{}}
-	locks, err := lock.New(hands, h.table, lock.MachineClock{}, lock.Options{Events: lock.Events{
+	clk := o.Clock
+	h := &host{db: sql.New(o), clock: clk, table: dbmemory.New(clk), log: &nativetest.Log{}}
+	locks, err := lock.New(clk, h.table, lock.MachineClock{}, lock.Options{Events: lock.Events{
 		Release: func(r lock.ReleaseEvent) { h.released.Store(&r) },
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.Engine = runtime.New(runtime.Config{
-		Clock: hands, HostKind: "test", HostName: "testhost",
+		Clock: clk, HostKind: "test", HostName: "testhost",
 		Modules: []native.Module{
 			coremodule.New(), deadlinemodule.New(), jsonmodule.New(), logmodule.New(), lockmodule.New(locks, lockmodule.Options{}), sql.Module(h.db),
 			{Name: "test", Funcs: []native.Func{{Name: "stall", Do: func(*native.Call) error { (*h.onStall.Load())(); return nil }}}},

@@ -20,9 +20,9 @@ func TestScripts(t *testing.T) {
 }
 
 // ordersFile is the database that the examples use.
-func ordersFile(t *testing.T, hands *clock.Dual) []native.Module {
+func ordersFile(t *testing.T, clk *clock.Dual) []native.Module {
 	c := toFile(t)
-	db := sql.New(sql.Options{Clock: hands, Drivers: drivers(), Connections: func(tenant.ID) map[string]sql.Connection {
+	db := sql.New(sql.Options{Clock: clk, Drivers: drivers(), Connections: func(tenant.ID) map[string]sql.Connection {
 		return map[string]sql.Connection{"orders": c}
 	}})
 	t.Cleanup(func() { db.Close() })

@@ -37,9 +37,9 @@ type host struct {
 
 // modules are native.stream, native.lock over a table in memory, and
 // native.test.open, which counts what isn't closed.
-func (h *host) modules(t *testing.T, hands *clock.Dual) []native.Module {
-	h.files, h.table = map[string][]byte{}, memory.New(hands)
-	locks, err := lock.New(hands, h.table, lock.MachineClock{}, lock.Options{Events: lock.Events{
+func (h *host) modules(t *testing.T, clk *clock.Dual) []native.Module {
+	h.files, h.table = map[string][]byte{}, memory.New(clk)
+	locks, err := lock.New(clk, h.table, lock.MachineClock{}, lock.Options{Events: lock.Events{
 		Release: func(r lock.ReleaseEvent) {
 			if r.How == lock.Kept {
 				h.kept.Add(1)
@@ -58,7 +58,7 @@ func (h *host) modules(t *testing.T, hands *clock.Dual) []native.Module {
 	}
 }
 
-func modules(t *testing.T, hands *clock.Dual) []native.Module { return new(host).modules(t, hands) }
+func modules(t *testing.T, clk *clock.Dual) []native.Module { return new(host).modules(t, clk) }
 
 func (h *host) streams(id tenant.ID) stream.Streams {
 	if id != "a" {

@@ -14,18 +14,18 @@ import (
 type guarded struct {
 	*MemoryWatcher
 	now   heap
-	hands *clock.Dual
+	clock *clock.Dual
 }
 
 func newGuarded(limit int64) *guarded {
-	g := &guarded{MemoryWatcher: NewMemoryWatcher(limit), hands: clock.NewDual(clock.System())}
+	g := &guarded{MemoryWatcher: NewMemoryWatcher(limit), clock: clock.NewDual(clock.System())}
 	g.MemoryWatcher.read = func() heap { return g.now }
 	return g
 }
 
 // run makes a run that holds size bytes.
 func (g *guarded) run(t *testing.T, size string, limits Limits) *machine {
-	m := start(t, Config{Clock: g.hands, Memory: g.MemoryWatcher, Limits: limits, Yield: runtime.Gosched})
+	m := start(t, Config{Clock: g.clock, Memory: g.MemoryWatcher, Limits: limits, Yield: runtime.Gosched})
 	m.expect("nil", `all = ("x"):rep(`+size+`)`)
 	return m
 }
@@ -33,7 +33,7 @@ func (g *guarded) run(t *testing.T, size string, limits Limits) *machine {
 // ended asks a run to mind its memory, and returns the limit that ended it.
 func (g *guarded) ended(m *machine) Cause {
 	g.sampledAt.Store(-1 << 40) // the last look at the heap is long ago
-	if m.minded(g.hands.ElapsedMax()) {
+	if m.minded(g.clock.ElapsedMax()) {
 		return ""
 	}
 	return m.kill.Cause

@@ -91,15 +91,15 @@ func prepare(b *testing.B, run *vm.Run, body string) func() time.Duration {
 
 func BenchmarkOpen(b *testing.B) {
 	lib := New(compiler.Compile)
-	hands := clock.NewDual(clock.System())
+	clk := clock.NewDual(clock.System())
 	b.Run("a run alone", func(b *testing.B) {
 		for b.Loop() {
-			vm.NewRun(vm.Config{Clock: hands}).Close()
+			vm.NewRun(vm.Config{Clock: clk}).Close()
 		}
 	})
 	b.Run("a run with the library", func(b *testing.B) {
 		for b.Loop() {
-			run := vm.NewRun(vm.Config{Clock: hands})
+			run := vm.NewRun(vm.Config{Clock: clk})
 			lib.Open(run.Thread())
 			run.Close()
 		}

@@ -205,9 +205,9 @@ func TestALazyTableServesAsAMetatable(t *testing.T) {
 
 func TestClockCountsFromTheStartOfTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hands := clock.NewDual(clock.System())
+		clk := clock.NewDual(clock.System())
 		time.Sleep(time.Hour)
-		run := vm.NewRun(vm.Config{Clock: hands})
+		run := vm.NewRun(vm.Config{Clock: clk})
 		defer run.Close()
 		New(compiler.Compile).Open(run.Thread())
 		time.Sleep(1500 * time.Millisecond)

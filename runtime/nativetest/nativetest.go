@@ -26,7 +26,7 @@ import (
 
 // Open makes the modules under test. It is called inside the bubble; hands
 // tell its time.
-type Open func(t *testing.T, hands *clock.Dual) []native.Module
+type Open func(t *testing.T, clk *clock.Dual) []native.Module
 
 // Machine is a process that runs scripts in fake time.
 type Machine struct {

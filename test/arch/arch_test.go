@@ -28,7 +28,7 @@ type layer struct {
 var layers = []layer{
 	{"tenant", nil, "who is running is known to everybody, so it knows nobody"},
 	{"native/vm", nil, "the machine room stands on gopher-lua alone"},
-	{"native/nativetest", []string{"native", "runtime", "tenant"}, "runs scripts as a host does"},
+	{"runtime/nativetest", []string{"native", "runtime", "tenant"}, "runs scripts as a host does"},
 	{"native/db/memory", []string{"native", "native/vm", "native/db", "native/lock", "tenant"}, "an engine fills the store and the lock table"},
 	{"native/db/sqlite", []string{"native", "native/vm", "native/db", "native/lock", "tenant"}, "an engine fills the store and the lock table"},
 	{"native/db/dynamo", []string{"native", "native/vm", "native/db", "native/lock", "tenant"}, "an engine fills the store and the lock table"},
@@ -59,7 +59,7 @@ var layers = []layer{
 }
 
 // interpreter lists who may import gopher-lua besides files named module.go.
-var interpreter = []string{"native/vm", "native", "native/nativetest", "runtime", "runtime/check", "runtime/compile", "runtime/lualib", "test"}
+var interpreter = []string{"native/vm", "native", "runtime/nativetest", "runtime", "runtime/check", "runtime/compile", "runtime/lualib", "test"}
 
 // source is one Go file of the repository.
 type source struct {
@@ -150,7 +150,7 @@ func layerOf(folder string) *layer {
 // allowed says whether a layer may import a package of ours: one that it
 // lists, one below a folder that a program lists, or one of its own.
 func allowed(row layer, path string) bool {
-	deep := row.folder == "cmd" || inside(row.folder, "cmd") || row.folder == "native/nativetest" || row.folder == "test" || row.folder == "native/db/dbtest"
+	deep := row.folder == "cmd" || inside(row.folder, "cmd") || row.folder == "runtime/nativetest" || row.folder == "test" || row.folder == "native/db/dbtest"
 	for _, p := range append([]string{row.folder}, row.imports...) {
 		if path == p || deep && inside(path, p) || p == row.folder && inside(path, p) {
 			return true

@@ -51,9 +51,9 @@ func luaLoop(setup, body string) func() (func(int), func()) {
 }
 
 // ourLoop runs body in a loop in a run of an engine.
-func ourLoop(hands *clock.Dual, table lock.Table, setup, body string) func() (func(int), func()) {
+func ourLoop(clk *clock.Dual, table lock.Table, setup, body string) func() (func(int), func()) {
 	return func() (func(int), func()) {
-		engine := newEngine(hands, table, lock.MachineClock{})
+		engine := newEngine(clk, table, lock.MachineClock{})
 		inv := runtime.Invocation{
 			Tenant: "bench", Script: "loop.lua", Source: loop(setup, body), Log: discard{},
 			Limits: tenant.Limits{Timeout: 1 << 40, DataOps: 1 << 40},

@@ -46,8 +46,8 @@ func (b *bench) close() {
 	}
 }
 
-func openDynamo(ctx context.Context, hands *clock.Dual, endpoint string) (*dynamo.Store, error) {
-	return dynamo.Open(ctx, hands, dynamo.Options{
+func openDynamo(ctx context.Context, clk *clock.Dual, endpoint string) (*dynamo.Store, error) {
+	return dynamo.Open(ctx, clk, dynamo.Options{
 		Table: tableName, Region: region, Endpoint: endpoint,
 		Credentials: credentials.NewStaticCredentialsProvider(secret, secret, ""),
 	})
@@ -62,13 +62,13 @@ type process struct {
 }
 
 func newProcess(ctx context.Context, endpoint string) (*process, error) {
-	hands := clock.NewDual(clock.System())
-	store, err := openDynamo(ctx, hands, endpoint)
+	clk := clock.NewDual(clock.System())
+	store, err := openDynamo(ctx, clk, endpoint)
 	if err != nil {
 		return nil, err
 	}
 	table := &countedTable{Table: store}
-	return &process{newEngine(hands, table, lock.NewTableClock(0, nil)), table, store}, nil
+	return &process{newEngine(clk, table, lock.NewTableClock(0, nil)), table, store}, nil
 }
 
 // run runs a script, with limits that it doesn't meet.

@@ -43,11 +43,11 @@ func observe(name string, engine *engines.Engine) (row []string) {
 	brief := script("quiet", `local s = 0 for i = 1, 50000 do s = s + i end return s`, time.Hour)
 	endless := script("quiet", `while true do end`, timeout)
 	var took, lag []time.Duration
-	hands := clock.NewDual(clock.System())
+	clk := clock.NewDual(clock.System())
 	run := func(inv engines.Invocation) time.Duration {
-		began := hands.ElapsedMax()
+		began := clk.ElapsedMax()
 		engine.Run(context.Background(), inv)
-		return hands.ElapsedMax() - began
+		return clk.ElapsedMax() - began
 	}
 	for range rounds {
 		took = append(took, run(brief))

@@ -52,10 +52,10 @@ type bytesBack struct{}
 func (bytesBack) Invoke(_ context.Context, payload []byte) ([]byte, error) { return payload, nil }
 
 func newFunctionHost(log *zap.Logger) (*lambda.Host, *engines.Engine, error) {
-	hands := clock.NewDual(clock.System())
-	engine := newEngine(hands, nil, nil)
+	clk := clock.NewDual(clock.System())
+	engine := newEngine(clk, nil, nil)
 	host, err := lambda.New(lambda.Config{
-		Engine: engine, Clock: hands, Tenants: hostScripts, Log: log,
+		Engine: engine, Clock: clk, Tenants: hostScripts, Log: log,
 		RunLog: func(*zap.Logger, *engines.Invocation) native.Logger { return discard{} },
 	})
 	return host, engine, err

@@ -30,8 +30,8 @@ func lockComparisons() []comparison {
 		{name: "db, embedded", goal: "at most 1.3x", contenders: []contender{
 			{"the engine's put and delete", bareLock},
 			{"native.lock.with", func() (func(int), func()) {
-				hands, store, stop := openSQLite()
-				op, _ := ourLoop(hands, store, empty, `native.lock.with("l", f)`)()
+				clk, store, stop := openSQLite()
+				op, _ := ourLoop(clk, store, empty, `native.lock.with("l", f)`)()
 				return op, stop
 			}},
 		}},
@@ -40,9 +40,9 @@ func lockComparisons() []comparison {
 
 func openSQLite() (*clock.Dual, *sqlite.Store, func()) {
 	dir := must(os.MkdirTemp("", "tidelock-bench"))
-	hands := clock.NewDual(clock.System())
-	store := must(sqlite.Open(filepath.Join(dir, "bench.db"), hands, sqlite.Options{}))
-	return hands, store, func() {
+	clk := clock.NewDual(clock.System())
+	store := must(sqlite.Open(filepath.Join(dir, "bench.db"), clk, sqlite.Options{}))
+	return clk, store, func() {
 		store.Close()
 		os.RemoveAll(dir)
 	}

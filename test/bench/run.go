@@ -48,13 +48,13 @@ func runComparisons() []comparison {
 // newEngine makes an engine with the modules that need no store, and native.lock
 // over table, whose time is tableTime; and with more modules. A table may be nil,
 // and hands as well then.
-func newEngine(hands *clock.Dual, table lock.Table, tableTime lock.TableTime, more ...native.Module) *runtime.Engine {
-	if hands == nil {
-		hands = clock.NewDual(clock.System())
+func newEngine(clk *clock.Dual, table lock.Table, tableTime lock.TableTime, more ...native.Module) *runtime.Engine {
+	if clk == nil {
+		clk = clock.NewDual(clock.System())
 	}
-	locks := must(lock.New(hands, table, tableTime, lock.Options{}))
+	locks := must(lock.New(clk, table, tableTime, lock.Options{}))
 	return runtime.New(runtime.Config{
-		Clock: hands, HostKind: "bench", HostName: "bench",
+		Clock: clk, HostKind: "bench", HostName: "bench",
 		Modules: append([]native.Module{
 			coremodule.New(), deadlinemodule.New(), jsonmodule.New(), lockmodule.New(locks, lockmodule.Options{}), logmodule.New(),
 		}, more...),

@@ -147,16 +147,16 @@ func sumTo(n int) int64 { return int64(n) * int64(n+1) / 2 }
 // ourRows runs a script that reads rows.
 func ourRows(server *postgresserver.Server, script, text string, rows int) func() (func(int), func()) {
 	return func() (func(int), func()) {
-		hands := clock.NewDual(clock.System())
+		clk := clock.NewDual(clock.System())
 		connections := map[string]sql.Connection{"db": {
 			Driver: "postgres", Host: "127.0.0.1", Port: server.Port, TLS: sql.TLSOff,
 			User: postgresserver.User, Database: postgresserver.Database, Password: func() (string, error) { return secret, nil },
 		}}
 		db := sql.New(sql.Options{
-			Clock: hands, Drivers: map[string]sql.Driver{"postgres": postgres.New()},
+			Clock: clk, Drivers: map[string]sql.Driver{"postgres": postgres.New()},
 			Connections: func(tenant.ID) map[string]sql.Connection { return connections },
 		})
-		p := &process{engine: newEngine(hands, nil, nil, sql.Module(db))}
+		p := &process{engine: newEngine(clk, nil, nil, sql.Module(db))}
 		return func(n int) {
 			must(p.run(context.Background(), script, value.Map{"times": float64(n), "sql": text, "sum": float64(sumTo(rows))}))
 		}, func() { db.Close() }

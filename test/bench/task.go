@@ -93,10 +93,10 @@ func taskHost(b *bench) error {
 // startHost serves a host as `tidelock task serve` does: with a token, and a
 // record for each run. path is that of its scripts.
 func startHost(ctx context.Context) (path string, end func(), err error) {
-	hands := clock.NewDual(clock.System())
+	clk := clock.NewDual(clock.System())
 	sum := sha256.Sum256([]byte(secret))
 	host, err := hosts.New(hosts.Config{
-		Engine: newEngine(hands, nil, nil), Clock: hands, Tenants: hostScripts, Log: jsonLog(io.Discard),
+		Engine: newEngine(clk, nil, nil), Clock: clk, Tenants: hostScripts, Log: jsonLog(io.Discard),
 		Tokens: []hosts.Token{{SHA256: hex.EncodeToString(sum[:]), Tenant: "bench"}},
 	})
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-func (p *probe) databases(hands *clock.Dual) *sql.DB {
+func (p *probe) databases(clk *clock.Dual) *sql.DB {
 	return sql.New(sql.Options{
-		Clock:   hands,
+		Clock:   clk,
 		Drivers: map[string]sql.Driver{"test": driver{p}},
 		Connections: func(tenant.ID) map[string]sql.Connection {
 			all := map[string]sql.Connection{"one": {Driver: "test", MaxOpen: 1}}

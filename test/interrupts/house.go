@@ -32,7 +32,7 @@ import (
 // servers and streams that stall. Its scripts have native.probe besides.
 type house struct {
 	*probe
-	hands  *clock.Dual
+	clock  *clock.Dual
 	engine *runtime.Engine
 	site   *site
 	sql    *sql.DB
@@ -40,32 +40,32 @@ type house struct {
 
 // newHouse makes a house. yield is that of its runs; nil is production's.
 func newHouse(yield func()) (*house, error) {
-	hands := clock.NewDual(clock.System())
-	h := &house{probe: newProbe(hands, yield), hands: hands}
-	store := &stalling{memory.New(hands), h.probe}
+	clk := clock.NewDual(clock.System())
+	h := &house{probe: newProbe(clk, yield), clock: clk}
+	store := &stalling{memory.New(clk), h.probe}
 	held := lock.Row{Key: lock.Key{Tenant: observed, Name: "held"}, Owner: "another", Until: math.MaxInt64}
 	if a := store.Store.PutLock(context.Background(), held, 0); a.Err != nil {
 		return nil, a.Err
 	}
-	locks, err := lock.New(hands, store, lock.MachineClock{}, lock.Options{})
+	locks, err := lock.New(clk, store, lock.MachineClock{}, lock.Options{})
 	if err != nil {
 		return nil, err
 	}
 	if h.site, err = newSite(h.probe); err != nil {
 		return nil, err
 	}
-	h.sql = h.databases(hands)
+	h.sql = h.databases(clk)
 	modules := []native.Module{
 		coremodule.New(), deadlinemodule.New(), jsonmodule.New(), logmodule.New(),
 		lockmodule.New(locks, lockmodule.Options{}),
-		db.Module(db.New(store, hands, nil)),
+		db.Module(db.New(store, clk, nil)),
 		http.Module(h.site.client), stream.Module(stream.Options{Of: h.streams}), sql.Module(h.sql),
 	}
 	for i := range modules {
 		modules[i] = h.watch(modules[i])
 	}
 	h.engine = runtime.New(runtime.Config{
-		Clock: hands, Modules: append(modules, h.probe.module()), HostKind: "test", HostName: "interrupts",
+		Clock: clk, Modules: append(modules, h.probe.module()), HostKind: "test", HostName: "interrupts",
 		Memory: vm.NewMemoryWatcher(0), Yield: yield,
 	})
 	return h, nil

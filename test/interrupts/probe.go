@@ -25,7 +25,7 @@ import (
 //	native.probe.mark()      as begin, and
 //	native.probe.lag()       as over, but for many scripts at once
 type probe struct {
-	hands *clock.Dual
+	clock *clock.Dual
 	yield func()       // as that of the runs
 	end   atomic.Int64 // of the deadline that is open, on the fast hand
 	late  atomic.Int64 // calls and requests that began after it
@@ -47,8 +47,8 @@ type probe struct {
 // counts.
 const stallMax = 500 * time.Microsecond
 
-func newProbe(hands *clock.Dual, yield func()) *probe {
-	p := &probe{hands: hands, yield: yield, lags: map[string][]time.Duration{}, found: map[string]bool{}}
+func newProbe(clk *clock.Dual, yield func()) *probe {
+	p := &probe{clock: clk, yield: yield, lags: map[string][]time.Duration{}, found: map[string]bool{}}
 	p.end.Store(math.MaxInt64)
 	return p
 }
@@ -68,7 +68,7 @@ func (p *probe) begin(c *native.Call) error {
 		p.lost = p.stalls.total()
 	}
 	left, _ := c.Run.Remaining()
-	p.end.Store(int64(p.hands.ElapsedMax() + left))
+	p.end.Store(int64(p.clock.ElapsedMax() + left))
 	return nil
 }
 
@@ -100,7 +100,7 @@ type markKey struct{}
 
 func (p *probe) mark(c *native.Call) error {
 	left, _ := c.Run.Remaining()
-	c.Run.SetValue(markKey{}, p.hands.ElapsedMax()+left)
+	c.Run.SetValue(markKey{}, p.clock.ElapsedMax()+left)
 	return nil
 }
 
@@ -119,7 +119,7 @@ func (p *probe) lag(c *native.Call) error {
 // between a call's look at the clock and its request, so engines look again:
 // what they would refuse doesn't count.
 func (p *probe) sent(ctx context.Context) {
-	at := p.hands.ElapsedMax()
+	at := p.clock.ElapsedMax()
 	if p.stalls == nil || !clock.Ended(ctx) {
 		p.began(at)
 	}
@@ -129,7 +129,7 @@ func (p *probe) sent(ctx context.Context) {
 // fake time stands still in between.
 func (p *probe) wrote() {
 	if p.stalls == nil {
-		p.began(p.hands.ElapsedMax())
+		p.began(p.clock.ElapsedMax())
 	}
 }
 

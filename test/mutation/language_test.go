@@ -1,4 +1,4 @@
-package broken
+package mutation
 
 // What the compile pipeline keeps: the bounds of a source, and what gopher-lua
 // would mistranslate.

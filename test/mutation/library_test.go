@@ -1,4 +1,4 @@
-package broken
+package mutation
 
 // What the library keeps: every long loop is counted, every result charged
 // before it is made, nothing of the host shown.
@@ -86,5 +86,5 @@ var library = []mutant{
 		"./runtime", "TestWhatAFunctionKeepsIsHeld"},
 	{"the host's tables are no script's", "runtime/lualib/lualib.go",
 		`{"os", share(osFunctions)},`, `{"os", append(share(osFunctions), named{"getenv", lua.LTrue})},`,
-		"./test/probes", "TestNothingOfTheHostIsThere"},
+		"./test/exploits", "TestNothingOfTheHostIsThere"},
 }

@@ -1,4 +1,4 @@
-package broken
+package mutation
 
 // What the machine room keeps: whatever runs can be stopped, nothing that
 // happens in a run leaves it.

@@ -28,7 +28,7 @@ func (t *thread) call() {
 	p, w := t.process, t.process.world
 	r := p.request()
 	t.asked, t.turn, t.lease = w.now, r.Turn, r.Lease
-	t.waitEnd = p.hands.ElapsedMax() + min(r.Wait, r.Lease)
+	t.waitEnd = p.clock.ElapsedMax() + min(r.Wait, r.Lease)
 	length := w.runFor(r)
 	if r.Turn {
 		t.waitEnd = forever
@@ -37,7 +37,7 @@ func (t *thread) call() {
 	w.logf("p%d asks for %s: lease %v, wait %v, turn %t, run %v", p.id, r.Key.Name, r.Lease, r.Wait, r.Turn, length)
 
 	t.usable, t.passed = true, false
-	asked := p.hands.Read()
+	asked := p.clock.Read()
 	t.begun = asked.ElapsedMax
 	if w.rnd.IntN(2) == 0 {
 		r.Started = asked
@@ -104,7 +104,7 @@ func (p *process) request() lock.Request {
 		budget = rnd.IntN(4)
 	}
 	if rnd.IntN(10) == 0 {
-		r.HostEnd = p.hands.ElapsedMax() + between(rnd, time.Millisecond, r.Lease+2*time.Second)
+		r.HostEnd = p.clock.ElapsedMax() + between(rnd, time.Millisecond, r.Lease+2*time.Second)
 	}
 	r.Spend = func() error {
 		if budget--; budget < 0 {
@@ -145,7 +145,7 @@ func (t *thread) hold(r lock.Request, got *held, run until) {
 	p, w := t.process, t.process.world
 	w.holders++
 	w.counts.acquired++
-	fast := p.hands.ElapsedMax()
+	fast := p.clock.ElapsedMax()
 	h := &holder{id: w.holders, key: r.Key, process: p, acted: w.now, free: got.release}
 	h.end = min(got.end, fast+run.end-p.machine.monotonic()) + between(w.rnd, 0, stopLag)
 	w.logf("p%d h%d holds %s, %v left", p.id, h.id, r.Key.Name, got.end-fast)
@@ -177,7 +177,7 @@ func (h *holder) giveUp(r lock.Request, got *held, unsettled bool) {
 	w.logf("p%d h%d releases %s", p.id, h.id, h.key.Name)
 	from, stalled, most := w.now, p.stalled, 2*time.Second
 	if r.HostEnd > 0 {
-		most = min(most, max(r.HostEnd-p.hands.ElapsedMax(), 0))
+		most = min(most, max(r.HostEnd-p.clock.ElapsedMax(), 0))
 	}
 	got.release()
 	w.recordEnd(h, w.now)
@@ -210,7 +210,7 @@ func (h *holder) work() (unsettled bool) {
 // the holder has been stopped.
 func (h *holder) act() bool {
 	w := h.process.world
-	if h.process.hands.ElapsedMax() >= h.end {
+	if h.process.clock.ElapsedMax() >= h.end {
 		if !h.stopped {
 			w.counts.stopped++
 		}
@@ -228,7 +228,7 @@ func (h *holder) act() bool {
 // lease, or beyond.
 func (h *holder) pause() bool {
 	p, rnd := h.process, h.process.world.rnd
-	left := h.end - p.hands.ElapsedMax()
+	left := h.end - p.clock.ElapsedMax()
 	var d time.Duration
 	switch n := rnd.IntN(4); {
 	case n == 0 || p.world.leases != mixed:
@@ -250,7 +250,7 @@ func (h *holder) pause() bool {
 // lifetime is the context of what the holder waits for.
 func (h *holder) lifetime() until {
 	p := h.process
-	return until{context.Background(), p, p.machine.monotonic() + h.end - p.hands.ElapsedMax()}
+	return until{context.Background(), p, p.machine.monotonic() + h.end - p.clock.ElapsedMax()}
 }
 
 func (h *holder) get() (n int, ok bool) {

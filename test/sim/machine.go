@@ -97,7 +97,7 @@ func (p *process) disturb() {
 	if w.now >= p.stalledUntil {
 		// Between two of these a process reads its clocks: what both of them
 		// miss between two readings is outside of what is promised.
-		p.hands.Read()
+		p.clock.Read()
 		switch p.machine.temper {
 		case restless:
 			p.unsettle()

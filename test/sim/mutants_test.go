@@ -126,7 +126,7 @@ func (o oneHand) At(r clock.Reading) lock.Interval {
 // noLock gives every caller what it asks for.
 func noLock(p *process, _ context.Context, r lock.Request) (*held, error) {
 	nothing := func() {}
-	return &held{p.hands.ElapsedMax() + r.Lease, nothing, nothing}, nil
+	return &held{p.clock.ElapsedMax() + r.Lease, nothing, nothing}, nil
 }
 
 // mutexes are real ones, as if all processes were one.
@@ -149,16 +149,16 @@ func (m mutexes) acquire(p *process, ctx context.Context, r lock.Request) (*held
 		if err := p.Sleep(ctx, time.Second); err != nil {
 			return nil, err
 		}
-		if !r.Turn && p.hands.ElapsedMax() >= asked+min(r.Wait, r.Lease) {
+		if !r.Turn && p.clock.ElapsedMax() >= asked+min(r.Wait, r.Lease) {
 			return nil, nil
 		}
 	}
-	if !r.Turn && p.hands.ElapsedMax() >= asked+r.Lease {
+	if !r.Turn && p.clock.ElapsedMax() >= asked+r.Lease {
 		return nil, nil
 	}
 	mu.holder = p
 	if r.Turn {
-		asked = p.hands.ElapsedMax()
+		asked = p.clock.ElapsedMax()
 	}
 	return &held{
 		end:     asked + r.Lease,

@@ -135,7 +135,7 @@ func (t table) DeleteLock(ctx context.Context, key lock.Key, owner string) lock.
 func (t table) send(ctx context.Context, land func() (outcome.Outcome, *lock.Row), op string, key lock.Key, owner string) lock.RowResult {
 	p := t.process
 	w := p.world
-	a := lock.RowResult{Attempt: outcome.Attempt{Sent: p.hands.Read()}}
+	a := lock.RowResult{Attempt: outcome.Attempt{Sent: p.clock.Read()}}
 	tr := w.trip()
 	n := w.number()
 	if w.log != nil {
@@ -163,7 +163,7 @@ func (t table) send(ctx context.Context, land func() (outcome.Outcome, *lock.Row
 	default:
 		a.Outcome, a.Err = outcome.Unknown, errNoAnswer
 	}
-	a.Received = p.hands.Read()
+	a.Received = p.clock.Read()
 	if w.log != nil {
 		w.logf("p%d #%d %s is %s", p.id, n, op, outcomeNames[a.Outcome])
 	}

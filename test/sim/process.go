@@ -14,7 +14,7 @@ type process struct {
 	id      int
 	world   *world
 	machine *machine
-	hands   *clock.Dual
+	clock   *clock.Dual
 	time    lock.TableTime
 	locks   *lock.Locks
 	threads []*thread
@@ -62,7 +62,7 @@ func (w *world) connect(m *machine) *process {
 	w.service.processes++
 	p := &process{id: w.service.processes, world: w, machine: m}
 	w.all = append(w.all, p)
-	p.hands = clock.NewDual(p)
+	p.clock = clock.NewDual(p)
 	p.time = lock.NewTableClock(0, nil)
 	if w.broken.time != nil {
 		p.time = w.broken.time(p.time)
@@ -72,7 +72,7 @@ func (w *world) connect(m *machine) *process {
 		tbl = w.broken.table(p, tbl)
 	}
 	var err error
-	p.locks, err = lock.New(p.hands, tbl, p.time, lock.Options{
+	p.locks, err = lock.New(p.clock, tbl, p.time, lock.Options{
 		Guard: w.guard, Jitter: w.rnd.Float64, Timeout: p.within,
 		Events: lock.Events{AmbiguityResolved: func(lock.Key) { w.counts.healed++ }},
 	})

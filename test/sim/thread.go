@@ -178,7 +178,7 @@ func (t *thread) lookAgain(c until) {
 	p.world.counts.queued++
 	t.wait(func(wake func()) {
 		t.look = wake
-		t.timer(p.machine.monotonic() + max(min(t.waitEnd-p.hands.ElapsedMax(), time.Second), time.Microsecond))
+		t.timer(p.machine.monotonic() + max(min(t.waitEnd-p.clock.ElapsedMax(), time.Second), time.Microsecond))
 		t.timerOf(c)
 	})
 	t.look = nil

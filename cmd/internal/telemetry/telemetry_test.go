@@ -30,17 +30,17 @@ func (nowhere) Log(string, string, value.Map) {}
 // run runs a script with metrics and traces.
 func run(t *testing.T, m *Metrics, traces *spans.Traces, source string) *runtime.Result {
 	t.Helper()
-	hands := clock.NewDual(clock.System())
+	clk := clock.NewDual(clock.System())
 	events := []lock.Events{m.Locks()}
 	if traces != nil {
 		events = append(events, traces.Locks())
 	}
-	locks, err := lock.New(hands, nil, lock.MachineClock{}, lock.Options{Events: lock.JoinEvents(events...)})
+	locks, err := lock.New(clk, nil, lock.MachineClock{}, lock.Options{Events: lock.JoinEvents(events...)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	engine := runtime.New(runtime.Config{
-		Clock: hands, Observer: Observer(m, traces),
+		Clock: clk, Observer: Observer(m, traces),
 		Modules: []native.Module{coremodule.New(), deadlinemodule.New(), lockmodule.New(locks, lockmodule.Options{})},
 	})
 	return engine.Run(t.Context(), runtime.Invocation{

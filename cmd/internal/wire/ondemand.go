@@ -16,7 +16,7 @@ import (
 // until an opening succeeds.
 type onDemand struct {
 	open  func() (Store, error)
-	hands *clock.Dual
+	clock *clock.Dual
 
 	mu     sync.Mutex // guards opened
 	opened Store
@@ -28,10 +28,10 @@ func (o *onDemand) engine() (Store, outcome.Attempt) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.opened == nil {
-		now := o.hands.Read()
+		now := o.clock.Read()
 		e, err := o.open()
 		if err != nil {
-			return nil, outcome.Attempt{Outcome: outcome.NotApplied, Sent: now, Received: o.hands.Read(), Err: &outcome.Error{
+			return nil, outcome.Attempt{Outcome: outcome.NotApplied, Sent: now, Received: o.clock.Read(), Err: &outcome.Error{
 				Code: db.CodeUnavailable, Message: "the database can't be opened", Cause: err,
 			}}
 		}

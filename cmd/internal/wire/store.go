@@ -23,19 +23,19 @@ type Store interface {
 }
 
 // OpenTable opens the configured table of DynamoDB, without a request to it.
-func OpenTable(ctx context.Context, c config.DB, hands *clock.Dual, log *zap.Logger) (*dynamo.Store, error) {
-	return dynamo.Open(ctx, hands, dynamo.Options{Table: c.Table, Region: c.Region, Endpoint: c.Endpoint, Log: log})
+func OpenTable(ctx context.Context, c config.DB, clk *clock.Dual, log *zap.Logger) (*dynamo.Store, error) {
+	return dynamo.Open(ctx, clk, dynamo.Options{Table: c.Table, Region: c.Region, Endpoint: c.Endpoint, Log: log})
 }
 
 // openStore opens the engine that the configuration has chosen.
-func (c Config) openStore(hands *clock.Dual) (store Store, err error) {
+func (c Config) openStore(clk *clock.Dual) (store Store, err error) {
 	switch db := c.Config.DB; {
 	case db.Table != "":
-		store, err = OpenTable(context.Background(), db, hands, c.Log)
+		store, err = OpenTable(context.Background(), db, clk, c.Log)
 	case c.Embedded != nil && db.File == "":
 		err = errors.New("no database is configured: set db.file or db.table")
 	case c.Embedded != nil:
-		store, err = c.Embedded(db.File, hands)
+		store, err = c.Embedded(db.File, clk)
 	default:
 		err = errors.New("this program has no embedded database: set db.table")
 	}

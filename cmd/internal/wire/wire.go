@@ -37,7 +37,7 @@ type Config struct {
 	Log *zap.Logger
 	// Embedded opens the embedded engine on a file. Default: the program has
 	// none. A value, so that a program without it doesn't carry SQLite.
-	Embedded func(file string, hands *clock.Dual) (Store, error)
+	Embedded func(file string, clk *clock.Dual) (Store, error)
 	// SQLDrivers are those that connections of native.sql may name.
 	SQLDrivers map[string]sql.Driver
 	// Streams are those of native.stream, the same for every tenant. Default:
@@ -80,10 +80,10 @@ type Program struct {
 
 // New puts a program together. Close it when no run is left.
 func New(c Config) (*Program, error) {
-	hands := clock.NewDual(clock.System())
-	store := &onDemand{hands: hands, open: func() (Store, error) { return c.openStore(hands) }}
+	clk := clock.NewDual(clock.System())
+	store := &onDemand{clock: clk, open: func() (Store, error) { return c.openStore(clk) }}
 	tableTime := c.tableTime()
-	locks, err := lock.New(hands, store, tableTime, lock.Options{
+	locks, err := lock.New(clk, store, tableTime, lock.Options{
 		Guard:    time.Duration(c.Config.Lock.GuardMillis) * time.Millisecond,
 		MaxLease: c.Config.Lock.MaxLease.Value(),
 		Events:   c.lockEvents(),
@@ -95,27 +95,27 @@ func New(c Config) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	databases := c.openSQL(hands)
+	databases := c.openSQL(clk)
 	hostName, err := os.Hostname()
 	if err != nil {
 		hostName = "unknown"
 	}
 	return &Program{
-		Clock:     hands,
+		Clock:     clk,
 		Locks:     locks,
 		Store:     store,
 		TableTime: tableTime,
 		client:    client,
 		databases: databases,
 		Engine: runtime.New(runtime.Config{
-			Clock:    hands,
+			Clock:    clk,
 			HostKind: c.HostKind,
 			HostName: hostName,
 			Memory:   newGuard(),
 			Observer: c.Observers.Runs,
 			Modules: append([]native.Module{
 				coremodule.New(),
-				db.Module(db.New(store, hands, tableTime.Observe)),
+				db.Module(db.New(store, clk, tableTime.Observe)),
 				deadlinemodule.New(),
 				http.Module(client),
 				jsonmodule.New(),

@@ -36,9 +36,9 @@ func (c Config) openHTTP() (*http.Client, error) {
 }
 
 // openSQL makes the databases of native.sql.
-func (c Config) openSQL(hands *clock.Dual) *sql.DB {
+func (c Config) openSQL(clk *clock.Dual) *sql.DB {
 	return sql.New(sql.Options{
-		Clock: hands, Drivers: c.SQLDrivers, Control: notThePlatform,
+		Clock: clk, Drivers: c.SQLDrivers, Control: notThePlatform,
 		Connections: func(id tenant.ID) map[string]sql.Connection {
 			all := map[string]sql.Connection{}
 			for name, s := range c.Config.Connections(id) {

@@ -26,7 +26,7 @@ type Engine interface {
 
 // Run runs the contract suite. open returns an empty engine and closes it by
 // t.Cleanup.
-func Run(t *testing.T, open func(t *testing.T, hands *clock.Dual) Engine) {
+func Run(t *testing.T, open func(t *testing.T, clk *clock.Dual) Engine) {
 	for _, part := range []struct {
 		name  string
 		tests []contract

@@ -136,11 +136,11 @@ func TestEveryAnswerOfTheServiceTellsItsTime(t *testing.T) {
 	} {
 		f := newFake(t, a)
 		f.date = time.Date(2031, 5, 6, 7, 8, 9, 0, time.UTC)
-		hands := systemHands()
-		s := open(t, hands, f.options())
-		before := hands.Read()
+		clk := systemHands()
+		s := open(t, clk, f.options())
+		before := clk.Read()
 		got := write(t, s)
-		after := hands.Read()
+		after := clk.Read()
 		if !got.Date.Equal(f.date) {
 			t.Errorf("%s: got date %v, want %v", name, got.Date, f.date)
 		}
@@ -161,10 +161,10 @@ func TestSomebodyElsesAnswerTellsNothing(t *testing.T) {
 func TestSentIsReadWhenThereIsAConnection(t *testing.T) {
 	f := newFake(t, success)
 	o := f.options()
-	hands := systemHands()
-	signer := &latecomer{CredentialsProvider: o.Credentials, hands: hands}
+	clk := systemHands()
+	signer := &latecomer{CredentialsProvider: o.Credentials, clock: clk}
 	o.Credentials = signer
-	if a := write(t, open(t, hands, o)); signer.came == 0 || a.Sent.ElapsedMax < signer.came {
+	if a := write(t, open(t, clk, o)); signer.came == 0 || a.Sent.ElapsedMax < signer.came {
 		t.Errorf("sent at %v, want it after the credentials came, at %v", a.Sent.ElapsedMax, signer.came)
 	}
 }
@@ -172,12 +172,12 @@ func TestSentIsReadWhenThereIsAConnection(t *testing.T) {
 // latecomer is credentials that note when they came.
 type latecomer struct {
 	aws.CredentialsProvider
-	hands *clock.Dual
+	clock *clock.Dual
 	came  time.Duration
 }
 
 func (c *latecomer) Retrieve(ctx context.Context) (aws.Credentials, error) {
-	c.came = c.hands.ElapsedMax()
+	c.came = c.clock.ElapsedMax()
 	return c.CredentialsProvider.Retrieve(ctx)
 }
 

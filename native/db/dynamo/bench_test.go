@@ -14,14 +14,14 @@ import (
 // BenchmarkClient.
 func BenchmarkAgainstDynamoDBLocal(b *testing.B) {
 	l := &local{endpoint: dynamolocal.Start(b)}
-	hands := systemHands()
-	s := l.create(b, hands)
+	dual := systemHands()
+	s := l.create(b, dual)
 	clk := lock.NewTableClock(0, nil)
-	locks, err := lock.New(hands, s, clk, lock.Options{})
+	locks, err := lock.New(dual, s, clk, lock.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	benchVerbs(b, db.New(s, hands, clk.Observe))
+	benchVerbs(b, db.New(s, dual, clk.Observe))
 	b.Run("lock", func(b *testing.B) {
 		for b.Loop() {
 			hold(b, locks)
@@ -31,8 +31,8 @@ func BenchmarkAgainstDynamoDBLocal(b *testing.B) {
 
 func BenchmarkClient(b *testing.B) {
 	f := newFake(b, success)
-	hands := systemHands()
-	benchVerbs(b, db.New(open(b, hands, f.options()), hands, nil))
+	clk := systemHands()
+	benchVerbs(b, db.New(open(b, clk, f.options()), clk, nil))
 }
 
 func benchVerbs(b *testing.B, over *db.DB) {

@@ -121,7 +121,7 @@ func (s *Store) findClock(ctx context.Context, maxSkew time.Duration) []Finding 
 	clock := lock.NewTableClock(maxSkew, func(d time.Duration) { off = d })
 	nobody := db.Key{Partition: "!check", Key: "clock"}
 	for n := range clockReads {
-		if n > 0 && s.hands.Sleep(ctx, clockPause) != nil {
+		if n > 0 && s.clock.Sleep(ctx, clockPause) != nil {
 			return []Finding{{"clock", Problem, "interrupted"}}
 		}
 		answer := s.Get(ctx, nobody, false)
@@ -130,7 +130,7 @@ func (s *Store) findClock(ctx context.Context, maxSkew time.Duration) []Finding 
 		}
 		clock.Observe(answer.Attempt)
 	}
-	now := s.hands.Read()
+	now := s.clock.Read()
 	table := clock.At(now)
 	least, most := now.Wall.Sub(table.Latest), now.Wall.Sub(table.Earliest)
 	found := Finding{"clock", Fine, fmt.Sprintf("this machine's is between %v and %v ahead of the table's", ms(least), ms(most))}

@@ -73,7 +73,7 @@ type Options struct {
 
 // Store is a table. It is safe for use by many goroutines.
 type Store struct {
-	hands       *clock.Dual
+	clock       *clock.Dual
 	table       string
 	client      *dynamodb.Client
 	http        *httpClient
@@ -88,7 +88,7 @@ var (
 )
 
 // Open returns the table, without a request to it. hands time the answers.
-func Open(ctx context.Context, hands *clock.Dual, o Options) (*Store, error) {
+func Open(ctx context.Context, clk *clock.Dual, o Options) (*Store, error) {
 	if o.Table == "" {
 		return nil, errors.New("no table is named")
 	}
@@ -100,7 +100,7 @@ func Open(ctx context.Context, hands *clock.Dual, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("table %q: %w", o.Table, err)
 	}
-	s := &Store{hands: hands, table: o.Table, http: newHTTPClient(hands), credentials: c.Credentials, log: log}
+	s := &Store{clock: clk, table: o.Table, http: newHTTPClient(clk), credentials: c.Credentials, log: log}
 	c.Logger = sdkLog{log}
 	if o.Endpoint != "" {
 		c.BaseEndpoint = &o.Endpoint

@@ -45,12 +45,12 @@ type exchangeKey struct{}
 // slept.
 type httpClient struct {
 	http.Client
-	hands *clock.Dual
+	clock *clock.Dual
 }
 
-func newHTTPClient(hands *clock.Dual) *httpClient {
+func newHTTPClient(clk *clock.Dual) *httpClient {
 	return &httpClient{
-		hands: hands,
+		clock: clk,
 		Client: http.Client{
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 			// HTTP/1.1: a connection that is stuck holds up one request only.
@@ -74,7 +74,7 @@ func (c *httpClient) Do(r *http.Request) (*http.Response, error) {
 		return c.Client.Do(r)
 	}
 	r, err := replayable(x, r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) { x.send(c.hands.Read()) },
+		GotConn: func(httptrace.GotConnInfo) { x.send(c.clock.Read()) },
 	})))
 	if err != nil {
 		return nil, err
@@ -167,9 +167,9 @@ func (s *Store) attempt(ctx context.Context, do func(context.Context) error) (a 
 	within, cancel := context.WithCancel(ctx)
 	defer cancel()
 	x := &exchange{cancel: cancel}
-	a.Sent = s.hands.Read()
+	a.Sent = s.clock.Read()
 	err = do(context.WithValue(within, exchangeKey{}, x))
-	a.Received = s.hands.Read()
+	a.Received = s.clock.Read()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	a.Date = x.date

@@ -46,8 +46,8 @@ func TestAProcessThatWasStoppedWritesNothingAfterItsEnd(t *testing.T) {
 			}))
 			t.Cleanup(service.Close)
 			clk := &suspended{Clock: clock.System()}
-			hands := clock.NewDual(clk)
-			store, err := Open(t.Context(), hands, Options{
+			dual := clock.NewDual(clk)
+			store, err := Open(t.Context(), dual, Options{
 				Table: "test", Region: "eu-west-1", Endpoint: service.URL,
 				Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
 			})
@@ -60,7 +60,7 @@ func TestAProcessThatWasStoppedWritesNothingAfterItsEnd(t *testing.T) {
 				clk.ahead.Store(int64(time.Hour))
 				return conn, err
 			}
-			run := vm.NewRun(vm.Config{Clock: hands, Limits: vm.Limits{Timeout: time.Minute}})
+			run := vm.NewRun(vm.Config{Clock: dual, Limits: vm.Limits{Timeout: time.Minute}})
 			t.Cleanup(run.Close)
 			ctx := run.Context()
 			t.Cleanup(ctx.Stop)

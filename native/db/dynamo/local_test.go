@@ -31,14 +31,14 @@ func (l *local) options() dynamo.Options {
 }
 
 // open opens a store whose table does not exist.
-func (l *local) open(t testing.TB, hands *clock.Dual) *dynamo.Store {
+func (l *local) open(t testing.TB, clk *clock.Dual) *dynamo.Store {
 	t.Helper()
-	return open(t, hands, l.options())
+	return open(t, clk, l.options())
 }
 
-func open(t testing.TB, hands *clock.Dual, o dynamo.Options) *dynamo.Store {
+func open(t testing.TB, clk *clock.Dual, o dynamo.Options) *dynamo.Store {
 	t.Helper()
-	store, err := dynamo.Open(t.Context(), hands, o)
+	store, err := dynamo.Open(t.Context(), clk, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,9 +51,9 @@ func open(t testing.TB, hands *clock.Dual, o dynamo.Options) *dynamo.Store {
 }
 
 // create opens a store with an empty table.
-func (l *local) create(t testing.TB, hands *clock.Dual) *dynamo.Store {
+func (l *local) create(t testing.TB, clk *clock.Dual) *dynamo.Store {
 	t.Helper()
-	store := l.open(t, hands)
+	store := l.open(t, clk)
 	if created, err := store.CreateTable(t.Context()); err != nil || !created {
 		t.Fatalf("create = %v, %v; want a new table", created, err)
 	}
@@ -66,7 +66,7 @@ func systemHands() *clock.Dual { return clock.NewDual(clock.System()) }
 func TestAgainstDynamoDBLocal(t *testing.T) {
 	l := &local{endpoint: dynamolocal.Start(t)}
 	t.Run("DynamoDB is an engine", func(t *testing.T) {
-		dbtest.Run(t, func(t *testing.T, hands *clock.Dual) dbtest.Engine { return patient{l.create(t, hands)} })
+		dbtest.Run(t, func(t *testing.T, clk *clock.Dual) dbtest.Engine { return patient{l.create(t, clk)} })
 	})
 	t.Run("DynamoDB keeps locks", func(t *testing.T) {
 		locktest.Contract(t, func(t *testing.T) lock.Table { return l.create(t, systemHands()) })
@@ -75,8 +75,8 @@ func TestAgainstDynamoDBLocal(t *testing.T) {
 		// So far ahead that the emulator, which goes by the real time, removes
 		// nothing that has expired here while it is still looked at.
 		clk := dbtest.NewStoppedClock(time.Now().Add(time.Hour))
-		hands := clock.NewDual(clk)
-		dbtest.Compare(t, clk, patient{l.create(t, hands)}, memory.New(hands))
+		dual := clock.NewDual(clk)
+		dbtest.Compare(t, clk, patient{l.create(t, dual)}, memory.New(dual))
 	})
 	t.Run("tables", func(t *testing.T) { testTables(t, l) })
 }

@@ -40,16 +40,16 @@ func TestAnUncontendedLockCostsTwoRequests(t *testing.T) {
 				}
 				return success
 			}
-			hands := systemHands()
-			s := open(t, hands, f.options())
+			dual := systemHands()
+			s := open(t, dual, f.options())
 			clk := lock.NewTableClock(0, nil)
-			locks, err := lock.New(hands, s, clk, lock.Options{})
+			locks, err := lock.New(dual, s, clk, lock.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if test.first {
 				b := dbtest.NewBench(t, s, dbtest.NewClock())
-				p, err := db.New(s, hands, clk.Observe).Open("acme", "users")
+				p, err := db.New(s, dual, clk.Observe).Open("acme", "users")
 				if err == nil {
 					_, err = p.Get(t.Context(), b.Account, "key", false)
 				}

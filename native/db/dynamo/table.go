@@ -92,7 +92,7 @@ func (s *Store) waitActive(ctx context.Context) (*types.TableDescription, error)
 		if err == nil && usable(table) || err != nil && !isMissing(err) {
 			return table, err
 		}
-		if err := s.hands.Sleep(ctx, createPoll); err != nil {
+		if err := s.clock.Sleep(ctx, createPoll); err != nil {
 			return nil, err
 		}
 	}

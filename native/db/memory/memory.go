@@ -22,7 +22,7 @@ const tokenSeconds = 600
 
 // Store is a table in memory. It is safe for use by many goroutines.
 type Store struct {
-	hands *clock.Dual
+	clock *clock.Dual
 
 	mu         sync.Mutex           // guards what follows
 	partitions map[string][]db.Item // by partition key, each in the order of its keys
@@ -31,9 +31,9 @@ type Store struct {
 }
 
 // New returns an empty table. hands time its answers.
-func New(hands *clock.Dual) *Store {
+func New(clk *clock.Dual) *Store {
 	return &Store{
-		hands:      hands,
+		clock:      clk,
 		partitions: map[string][]db.Item{},
 		tokens:     map[string]int64{},
 		locks:      map[lock.Key]lock.Row{},
@@ -42,7 +42,7 @@ func New(hands *clock.Dual) *Store {
 
 // attempt runs one attempt under the lock. It is not applied if ctx is over.
 func (s *Store) attempt(ctx context.Context, do func() outcome.Outcome) (a outcome.Attempt) {
-	a.Sent = s.hands.Read()
+	a.Sent = s.clock.Read()
 	if err := ctx.Err(); err != nil {
 		a.Outcome, a.Err = outcome.NotApplied, err
 	} else {
@@ -50,7 +50,7 @@ func (s *Store) attempt(ctx context.Context, do func() outcome.Outcome) (a outco
 		a.Outcome = do()
 		s.mu.Unlock()
 	}
-	a.Received = s.hands.Read()
+	a.Received = s.clock.Read()
 	return a
 }
 

@@ -9,5 +9,5 @@ import (
 )
 
 func TestMemoryIsAnEngine(t *testing.T) {
-	dbtest.Run(t, func(t *testing.T, hands *clock.Dual) dbtest.Engine { return memory.New(hands) })
+	dbtest.Run(t, func(t *testing.T, clk *clock.Dual) dbtest.Engine { return memory.New(clk) })
 }

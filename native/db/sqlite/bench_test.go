@@ -16,13 +16,13 @@ func BenchmarkVerbs(b *testing.B) {
 		name string
 		sqlite.Options
 	}{{"full", sqlite.Options{}}, {"relaxed", sqlite.Options{Relaxed: true}}} {
-		hands := clock.NewDual(clock.System())
-		store, err := sqlite.Open(filepath.Join(b.TempDir(), "bench.db"), hands, o.Options)
+		clk := clock.NewDual(clock.System())
+		store, err := sqlite.Open(filepath.Join(b.TempDir(), "bench.db"), clk, o.Options)
 		if err != nil {
 			b.Fatal(err)
 		}
 		defer store.Close()
-		p, err := db.New(store, hands, nil).Open("acme", "bench")
+		p, err := db.New(store, clk, nil).Open("acme", "bench")
 		if err != nil {
 			b.Fatal(err)
 		}

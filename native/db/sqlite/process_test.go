@@ -43,13 +43,13 @@ func TestMain(m *testing.M) {
 // reports each time that it did. It counts what the file answers, so a killed
 // process may have done one more than it reported.
 func countIn(path string) error {
-	hands := clock.NewDual(clock.System())
-	store, err := sqlite.Open(path, hands, sqlite.Options{})
+	clk := clock.NewDual(clock.System())
+	store, err := sqlite.Open(path, clk, sqlite.Options{})
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	d := db.New(store, hands, nil)
+	d := db.New(store, clk, nil)
 	counters, err := d.Open("acme", "counters")
 	if err != nil {
 		return err

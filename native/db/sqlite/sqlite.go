@@ -76,7 +76,7 @@ type Options struct {
 
 // Store is an open file. It is safe for use by many goroutines.
 type Store struct {
-	hands   *clock.Dual
+	clock   *clock.Dual
 	writer  *sql.DB // one connection: the writers of a process queue for it
 	reader  *sql.DB
 	stmts   statements
@@ -85,13 +85,13 @@ type Store struct {
 
 // Open opens the file at path and creates it if there is none. hands time the
 // answers and the pauses.
-func Open(path string, hands *clock.Dual, o Options) (*Store, error) {
+func Open(path string, clk *clock.Dual, o Options) (*Store, error) {
 	if err := lockByDescription(); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), openTime)
 	defer cancel()
-	s := &Store{hands: hands}
+	s := &Store{clock: clk}
 	if err := s.open(ctx, path, o); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), s.Close())
 	}
@@ -229,7 +229,7 @@ func (s *Store) wait(ctx context.Context, try func() error) error {
 		if !isBusy(err) {
 			return err
 		}
-		if err := s.hands.Sleep(ctx, busyPauseMin+rand.N(busyPauseMax-busyPauseMin)); err != nil {
+		if err := s.clock.Sleep(ctx, busyPauseMin+rand.N(busyPauseMax-busyPauseMin)); err != nil {
 			return err
 		}
 	}

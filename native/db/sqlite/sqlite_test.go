@@ -9,9 +9,9 @@ import (
 	"github.com/tidelock-lua/tidelock/native/db/sqlite"
 )
 
-func open(t *testing.T, path string, hands *clock.Dual, o sqlite.Options) *sqlite.Store {
+func open(t *testing.T, path string, clk *clock.Dual, o sqlite.Options) *sqlite.Store {
 	t.Helper()
-	store, err := sqlite.Open(path, hands, o)
+	store, err := sqlite.Open(path, clk, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func open(t *testing.T, path string, hands *clock.Dual, o sqlite.Options) *sqlit
 }
 
 func TestSQLiteIsAnEngine(t *testing.T) {
-	dbtest.Run(t, func(t *testing.T, hands *clock.Dual) dbtest.Engine {
-		return open(t, filepath.Join(t.TempDir(), "test.db"), hands, sqlite.Options{Relaxed: true})
+	dbtest.Run(t, func(t *testing.T, clk *clock.Dual) dbtest.Engine {
+		return open(t, filepath.Join(t.TempDir(), "test.db"), clk, sqlite.Options{Relaxed: true})
 	})
 }

@@ -34,8 +34,8 @@ const (
 // it runs to its end, which is near. So it is always known what became of it,
 // unless the disk fails.
 func (s *Store) write(ctx context.Context, do func(*change) (outcome.Outcome, error)) (a outcome.Attempt) {
-	a.Sent = s.hands.Read()
-	defer func() { a.Received = s.hands.Read() }()
+	a.Sent = s.clock.Read()
+	defer func() { a.Received = s.clock.Read() }()
 	a.Outcome = outcome.NotApplied
 	conn, tx, err := s.begin(ctx)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *sweeper) due(now time.Duration) bool {
 
 // sweep removes rows that have expired, so that the file stops growing.
 func (s *Store) sweep(c *change) error {
-	now := s.hands.Read()
+	now := s.clock.Read()
 	if !s.sweeper.due(now.ElapsedMax) {
 		return nil
 	}
@@ -112,12 +112,12 @@ func (s *Store) sweep(c *change) error {
 
 // read makes one attempt to read.
 func (s *Store) read(ctx context.Context, do func() error) (a outcome.Attempt) {
-	a.Sent = s.hands.Read()
+	a.Sent = s.clock.Read()
 	a.Outcome = outcome.Applied
 	if err := s.wait(ctx, func() error { return errors.Join(ctx.Err(), do()) }); err != nil {
 		a.Outcome, a.Err = outcome.NotApplied, trouble(err)
 	}
-	a.Received = s.hands.Read()
+	a.Received = s.clock.Read()
 	return a
 }
 

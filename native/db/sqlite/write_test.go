@@ -13,10 +13,10 @@ import (
 
 func TestNobodyWritesBetweenTheReadAndTheWriteOfATransaction(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
-	hands := clock.NewDual(clock.System())
+	clk := clock.NewDual(clock.System())
 	var stores [2]*Store
 	for i := range stores {
-		store, err := Open(path, hands, Options{})
+		store, err := Open(path, clk, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -162,13 +162,13 @@ type Fault struct {
 // Table is one process's way to a [Service].
 type Table struct {
 	service *Service
-	hands   *clock.Dual
+	clock   *clock.Dual
 	// Fault decides on each request; nil lets all pass.
 	Fault func(Request) Fault
 }
 
 // Connect returns the table as a process with these hands reaches it.
-func (s *Service) Connect(hands *clock.Dual) *Table { return &Table{service: s, hands: hands} }
+func (s *Service) Connect(clk *clock.Dual) *Table { return &Table{service: s, clock: clk} }
 
 // PutLock is one attempt of a put.
 func (t *Table) PutLock(ctx context.Context, row lock.Row, now lock.UnixMilli) lock.RowResult {
@@ -181,7 +181,7 @@ func (t *Table) DeleteLock(ctx context.Context, key lock.Key, owner string) lock
 }
 
 func (t *Table) send(ctx context.Context, r Request) lock.RowResult {
-	a := lock.RowResult{Attempt: outcome.Attempt{Sent: t.hands.Read()}}
+	a := lock.RowResult{Attempt: outcome.Attempt{Sent: t.clock.Read()}}
 	if ctx.Err() != nil {
 		a.Outcome, a.Err = outcome.NotApplied, unavailable(ctx.Err())
 		a.Received = a.Sent
@@ -193,7 +193,7 @@ func (t *Table) send(ctx context.Context, r Request) lock.RowResult {
 		fault = t.Fault(r)
 	}
 	t.meet(ctx, r, fault, &a)
-	a.Received = t.hands.Read()
+	a.Received = t.clock.Read()
 	return a
 }
 
@@ -238,7 +238,7 @@ func (t *Table) meet(ctx context.Context, r Request, f Fault, a *lock.RowResult)
 
 // pass lets time pass until the request is given up.
 func (t *Table) pass(ctx context.Context, d time.Duration) error {
-	if err := t.hands.Sleep(ctx, d); err != nil {
+	if err := t.clock.Sleep(ctx, d); err != nil {
 		return unavailable(err)
 	}
 	return nil

@@ -74,19 +74,19 @@ func run(args []string) error {
 
 // open makes an engine whose native functions are watched.
 func open(endpoint, table string, lease time.Duration) (*runtime.Engine, error) {
-	hands := clock.NewDual(clock.System())
-	store, err := dynamo.Open(context.Background(), hands, dynamo.Options{Table: table, Endpoint: endpoint})
+	dual := clock.NewDual(clock.System())
+	store, err := dynamo.Open(context.Background(), dual, dynamo.Options{Table: table, Endpoint: endpoint})
 	if err != nil {
 		return nil, err
 	}
 	clk := lock.NewTableClock(0, nil)
-	w := &watch{Table: store, hands: hands, lease: lease}
-	locks, err := lock.New(hands, w, clk, lock.Options{Events: lock.Events{Release: w.released}})
+	w := &watch{Table: store, clock: dual, lease: lease}
+	locks, err := lock.New(dual, w, clk, lock.Options{Events: lock.Events{Release: w.released}})
 	if err != nil {
 		return nil, err
 	}
 	modules := []native.Module{
-		coremodule.New(), deadlinemodule.New(), db.Module(db.New(store, hands, clk.Observe)),
+		coremodule.New(), deadlinemodule.New(), db.Module(db.New(store, dual, clk.Observe)),
 		lockmodule.New(locks, lockmodule.Options{}),
 	}
 	for _, m := range modules {
@@ -98,7 +98,7 @@ func open(endpoint, table string, lease time.Duration) (*runtime.Engine, error) 
 			}
 		}
 	}
-	return runtime.New(runtime.Config{Clock: hands, HostKind: "test", HostName: "test", Modules: modules}), nil
+	return runtime.New(runtime.Config{Clock: dual, HostKind: "test", HostName: "test", Modules: modules}), nil
 }
 
 // watch stands between the locks and their table, to know when a lease ends
@@ -106,7 +106,7 @@ func open(endpoint, table string, lease time.Duration) (*runtime.Engine, error) 
 // put was sent that wrote the row.
 type watch struct {
 	lock.Table
-	hands *clock.Dual
+	clock *clock.Dual
 	lease time.Duration
 
 	mu    sync.Mutex // guards what follows
@@ -133,7 +133,7 @@ func (w *watch) PutLock(ctx context.Context, row lock.Row, now lock.UnixMilli) l
 	}
 	_, again := w.sent[row.Start]
 	if !again {
-		w.sent[row.Start] = w.hands.ElapsedMax()
+		w.sent[row.Start] = w.clock.ElapsedMax()
 	}
 	w.mu.Unlock()
 

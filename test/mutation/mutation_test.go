@@ -1,6 +1,6 @@
-// Package broken breaks the promises one after the other, in a copy of the
+// Package mutation breaks the promises one after the other, in a copy of the
 // line that keeps each, and requires a test to notice.
-package broken
+package mutation
 
 import (
 	"context"
