@@ -83,7 +83,7 @@ var library = []mutant{
 		"./runtime/lualib", "TestSubstringsKeepNoLargeTextAlive"},
 	{"what gmatch keeps counts as the run's", "runtime/lualib/match.go",
 		"}, lua.LString(s), lua.LString(source)))", "}))",
-		"./runtime", "TestWhatAFunctionKeepsIsHeld"},
+		"./runtime", "TestMemoryIncludesWhatFunctionsKeep"},
 	{"the host is out of reach", "runtime/lualib/lualib.go",
 		`{"os", share(osFunctions)},`, `{"os", append(share(osFunctions), named{"getenv", lua.LTrue})},`,
 		"./test/exploits", "TestHostIsOutOfReach"},
