@@ -93,19 +93,19 @@ func (s *slot) wait(done <-chan struct{}, d time.Duration) bool {
 		case <-s.granted:
 			return true
 		case <-done:
-			return s.giveUp()
+			return s.leaveQueue()
 		case <-s.timer.C:
 			if d <= stuckAfter {
-				return s.giveUp()
+				return s.leaveQueue()
 			}
 			s.preemptStuck()
 		}
 	}
 }
 
-// giveUp leaves the queue. If the slot has been granted meanwhile, it keeps it
+// leaveQueue leaves the queue. If the slot has been granted meanwhile, it keeps it
 // and returns true.
-func (s *slot) giveUp() bool {
+func (s *slot) leaveQueue() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.isHeld.Load() {
@@ -117,17 +117,16 @@ func (s *slot) giveUp() bool {
 	return false
 }
 
-// preemptInterval is how often a run that waits looks for slots that are stuck.
-// One of a few that wait has to, but thousands would hold each other up.
+// preemptInterval is how often a run that waits searches for stuck ones. It grows
+// with the number of those that wait, because thousands would delay each other.
 func (s *scheduler) preemptInterval() time.Duration {
 	const few, most = 8, 100
 	return stuckAfter * time.Duration(min(max(s.waiting.Load()/few, 1), most))
 }
 
-// preemptStuck takes the slots of runs that are stuck. Whoever calls it has
-// waited for that long, so they had reason to yield. A run that hasn't received
-// from granted yet, because the process was stopped or the processor busy,
-// keeps its slot.
+// preemptStuck takes the slots of runs that are stuck. Its caller has waited for
+// that long, so they had reason to yield. A run that hasn't received from granted
+// yet, because the process was stopped or the processor busy, keeps its slot.
 func (s *scheduler) preemptStuck() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

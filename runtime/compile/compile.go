@@ -49,8 +49,8 @@ type Limits struct {
 	// CacheBytes is how much memory the kept protos may take, as estimated by
 	// their size. Default 64 MiB.
 	CacheBytes int
-	// Charge is told the size of a string before a concatenation makes it, on
-	// the state that runs it; it refuses by raising an error on L. By default
+	// Charge is called with the size of a string before a concatenation makes it,
+	// on the state that runs it; it refuses by raising an error on L. By default
 	// nothing is charged.
 	Charge func(L *lua.LState, bytes int64)
 	// Number returns a number as a concatenation writes it. By default it is
@@ -189,8 +189,8 @@ func (c *Compiler) translate(ctx context.Context, name, source string) (proto *l
 	if err != nil {
 		return nil, 0, parseError(name, source, err)
 	}
-	if chunk == nil { // the parser swallows panics whose value is no error
-		return nil, 0, recovered(name, "parser gave up silently")
+	if chunk == nil { // the parser swallows panics whose value isn't an error
+		return nil, 0, recovered(name, "parser failed without an error")
 	}
 	if err := checkDepth(name, chunk, c.limits); err != nil {
 		return nil, 0, err

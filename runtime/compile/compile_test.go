@@ -206,8 +206,8 @@ func TestProtoRunsInSeveralStatesAtOnce(t *testing.T) {
 	wait.Wait()
 }
 
-// FuzzCompile looks for sources that make a stage panic or that no counted
-// limit stops from running long. It never runs them.
+// FuzzCompile searches for sources that make a stage panic, or that take long
+// within all limits. It never runs them.
 func FuzzCompile(f *testing.F) {
 	for _, tt := range translations {
 		f.Add(tt.source)

@@ -40,7 +40,7 @@
 // name. Concatenation is one: gopher-lua's instruction for a chain of ".." makes
 // a string as long as all its operands together, before any limit sees it; even
 // two may be half of what a run is allowed. So the chain is compiled as a call
-// of an intrinsic that tells [Limits.Charge] the size before it makes the
+// of an intrinsic that calls [Limits.Charge] with the size before it makes the
 // result, and writes numbers as Lua does. The long constructors above need the
 // other one.
 //

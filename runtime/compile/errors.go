@@ -71,7 +71,7 @@ func parseError(file, source string, err error) *SyntaxError {
 		return &SyntaxError{File: file, Line: 1 + newlines(source), Message: message + " near '<eof>'"}
 	}
 	message += " near '" + printable(at.Token) + "'"
-	if at.Pos.Column == 0 { // the scanner stands behind a newline that it didn't want
+	if at.Pos.Column == 0 { // the scanner is behind a newline that it didn't expect
 		return &SyntaxError{File: file, Line: at.Pos.Line - 1, Message: message}
 	}
 	column := tokenColumn(source, at.Pos.Line, at.Pos.Column, at.Token)

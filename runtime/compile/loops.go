@@ -12,8 +12,8 @@ import (
 // puts the real one back.
 const gotoLine = 1 << 30
 
-// jump is a goto statement: where it stands and how many local variables are
-// alive at its label. gopher-lua often closes those too.
+// jump is a goto statement: its line, and how many local variables are alive at
+// its label. gopher-lua often closes those too.
 type jump struct{ line, active int }
 
 // headName is a local at the head of a body that could begin with a jump.

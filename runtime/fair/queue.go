@@ -19,6 +19,7 @@ type Queue[T comparable] struct {
 	len      int
 	tenants  map[tenant.ID]*tenantQueue[T] // those in rotation
 	rotation []*tenantQueue[T]             // the first has the next turn; none is empty
+	spare    *tenantQueue[T]               // an empty one for the next tenant, or nil
 }
 
 // tenantQueue holds the items of one tenant, the oldest first.
@@ -35,7 +36,10 @@ func (q *Queue[T]) Push(id tenant.ID, item T) {
 		if q.tenants == nil {
 			q.tenants = map[tenant.ID]*tenantQueue[T]{}
 		}
-		t = &tenantQueue[T]{tenant: id}
+		if t = q.spare; t == nil {
+			t = &tenantQueue[T]{}
+		}
+		t.tenant, q.spare = id, nil
 		q.tenants[id] = t
 		q.rotation = append(q.rotation, t)
 	}
@@ -54,8 +58,8 @@ func (q *Queue[T]) Pop() (item T, ok bool) {
 
 // PopFunc is like [Queue.Pop], but passes over what may not leave yet: tenants
 // for which mayTenant returns false, and then items for which mayItem does.
-// Whoever is passed over keeps its place. It returns false if there is no item
-// that may leave.
+// What is passed over keeps its place. PopFunc returns false if no item may
+// leave.
 func (q *Queue[T]) PopFunc(mayTenant func(tenant.ID) bool, mayItem func(T) bool) (item T, ok bool) {
 	for turn, t := range q.rotation {
 		if !mayTenant(t.tenant) {
@@ -130,14 +134,18 @@ func (q *Queue[T]) delete(t *tenantQueue[T], i int) {
 	q.len--
 }
 
-// smallRotation is the capacity that an empty queue keeps for the next tenants.
-const smallRotation = 64
+// smallCap is the largest capacity that an empty slice keeps for the next items.
+const smallCap = 64
 
 // drop forgets a tenant that has no item left.
 func (q *Queue[T]) drop(turn int) {
-	delete(q.tenants, q.rotation[turn].tenant)
+	t := q.rotation[turn]
+	delete(q.tenants, t.tenant)
 	q.rotation = slices.Delete(q.rotation, turn, turn+1)
-	if q.len == 0 && cap(q.rotation) > smallRotation {
+	if cap(t.items) <= smallCap {
+		q.spare = t
+	}
+	if q.len == 0 && cap(q.rotation) > smallCap {
 		*q = Queue[T]{} // neither a map nor a slice shrinks by itself
 	}
 }

@@ -83,10 +83,10 @@ func TestQueuePopFunc(t *testing.T) {
 			t.Errorf("got %q and %d left, want none and 1", item, q.Len())
 		}
 	})
-	t.Run("ItemsOfATenantThatMayNotLeaveAreNotLookedAt", func(t *testing.T) {
+	t.Run("ItemsOfAPassedOverTenantAreNotTried", func(t *testing.T) {
 		var q Queue[string]
 		push(&q, "a1")
-		q.PopFunc(func(tenant.ID) bool { return false }, func(s string) bool { t.Errorf("looked at %s", s); return true })
+		q.PopFunc(func(tenant.ID) bool { return false }, func(s string) bool { t.Errorf("mayItem is called with %s", s); return true })
 	})
 }
 
@@ -120,14 +120,14 @@ func TestQueueAll(t *testing.T) {
 func TestQueueKeepsNothingOfWhatHasLeft(t *testing.T) {
 	var q Queue[string]
 	for range 3 {
-		for i := range 10 * smallRotation {
+		for i := range 10 * smallCap {
 			q.Push(tenant.ID(fmt.Sprint("t", i)), "x")
 		}
-		for i := range 10 * smallRotation / 2 {
+		for i := range 10 * smallCap / 2 {
 			q.Remove(tenant.ID(fmt.Sprint("t", i)), "x")
 		}
 		popAll(&q)
-		if len(q.tenants) != 0 || cap(q.rotation) > smallRotation || q.Len() != 0 {
+		if len(q.tenants) != 0 || cap(q.rotation) > smallCap || q.Len() != 0 {
 			t.Errorf("got %d tenants, room for %d and %d items, want none", len(q.tenants), cap(q.rotation), q.Len())
 		}
 	}
