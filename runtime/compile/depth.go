@@ -35,8 +35,8 @@ func checkDepth(file string, chunk []ast.Stmt, limits Limits) *SyntaxError {
 // depth is how deep a node is.
 type depth struct{ nesting, operators int }
 
-func (a depth) nested() depth  { return depth{a.nesting + 1, a.operators} }
-func (a depth) chained() depth { return depth{a.nesting, a.operators + 1} }
+func (d depth) nested() depth  { return depth{d.nesting + 1, d.operators} }
+func (d depth) chained() depth { return depth{d.nesting, d.operators + 1} }
 
 type depthCheck struct {
 	todo []depthStep
@@ -47,58 +47,58 @@ type depthStep struct {
 	depth
 }
 
-func (c *depthCheck) push(node ast.PositionHolder, a depth) {
-	c.todo = append(c.todo, depthStep{node, a})
+func (c *depthCheck) push(node ast.PositionHolder, d depth) {
+	c.todo = append(c.todo, depthStep{node, d})
 }
 
-func (c *depthCheck) block(stmts []ast.Stmt, a depth) {
+func (c *depthCheck) block(stmts []ast.Stmt, d depth) {
 	for _, s := range stmts {
-		c.push(s, a.nested())
+		c.push(s, d.nested())
 	}
 }
 
-func (c *depthCheck) exprs(exprs []ast.Expr, a depth) {
+func (c *depthCheck) exprs(exprs []ast.Expr, d depth) {
 	for _, e := range exprs {
 		if e != nil {
-			c.push(e, a)
+			c.push(e, d)
 		}
 	}
 }
 
-func (c *depthCheck) stmt(stmt ast.Stmt, a depth) {
+func (c *depthCheck) stmt(stmt ast.Stmt, d depth) {
 	switch s := stmt.(type) {
 	case *ast.AssignStmt:
-		c.exprs(s.Lhs, a)
-		c.exprs(s.Rhs, a)
+		c.exprs(s.Lhs, d)
+		c.exprs(s.Rhs, d)
 	case *ast.LocalAssignStmt:
-		c.exprs(s.Exprs, a)
+		c.exprs(s.Exprs, d)
 	case *ast.FuncCallStmt:
-		c.push(s.Expr, a)
+		c.push(s.Expr, d)
 	case *ast.DoBlockStmt:
-		c.block(s.Stmts, a)
+		c.block(s.Stmts, d)
 	case *ast.WhileStmt:
-		c.push(s.Condition, a)
-		c.block(s.Stmts, a)
+		c.push(s.Condition, d)
+		c.block(s.Stmts, d)
 	case *ast.RepeatStmt:
-		c.push(s.Condition, a)
-		c.block(s.Stmts, a)
+		c.push(s.Condition, d)
+		c.block(s.Stmts, d)
 	case *ast.NumberForStmt:
-		c.exprs([]ast.Expr{s.Init, s.Limit, s.Step}, a)
-		c.block(s.Stmts, a)
+		c.exprs([]ast.Expr{s.Init, s.Limit, s.Step}, d)
+		c.block(s.Stmts, d)
 	case *ast.GenericForStmt:
-		c.exprs(s.Exprs, a)
-		c.block(s.Stmts, a)
+		c.exprs(s.Exprs, d)
+		c.block(s.Stmts, d)
 	case *ast.FuncDefStmt:
-		c.exprs([]ast.Expr{s.Name.Func, s.Name.Receiver, s.Func}, a)
+		c.exprs([]ast.Expr{s.Name.Func, s.Name.Receiver, s.Func}, d)
 	case *ast.ReturnStmt:
-		c.exprs(s.Exprs, a)
+		c.exprs(s.Exprs, d)
 	case *ast.IfStmt:
-		c.push(s.Condition, a)
-		c.block(s.Then, a)
+		c.push(s.Condition, d)
+		c.block(s.Then, d)
 		if next, ok := elseif(s); ok {
-			c.push(next, a.chained())
+			c.push(next, d.chained())
 		} else {
-			c.block(s.Else, a)
+			c.block(s.Else, d)
 		}
 	}
 }
@@ -113,36 +113,36 @@ func elseif(s *ast.IfStmt) (*ast.IfStmt, bool) {
 	return next, ok
 }
 
-func (c *depthCheck) expr(expr ast.Expr, a depth) {
+func (c *depthCheck) expr(expr ast.Expr, d depth) {
 	switch e := expr.(type) {
 	case *ast.AttrGetExpr:
-		c.push(e.Object, a.chained())
-		c.push(e.Key, a.chained())
+		c.push(e.Object, d.chained())
+		c.push(e.Key, d.chained())
 	case *ast.TableExpr:
 		for _, f := range e.Fields {
-			c.push(f.Value, a.nested())
+			c.push(f.Value, d.nested())
 			if f.Key != nil {
-				c.push(f.Key, a.nested())
+				c.push(f.Key, d.nested())
 			}
 		}
 	case *ast.FuncCallExpr:
-		c.exprs([]ast.Expr{e.Func, e.Receiver}, a.chained())
-		c.exprs(e.Args, a.chained())
+		c.exprs([]ast.Expr{e.Func, e.Receiver}, d.chained())
+		c.exprs(e.Args, d.chained())
 	case *ast.LogicalOpExpr:
-		c.exprs([]ast.Expr{e.Lhs, e.Rhs}, a.chained())
+		c.exprs([]ast.Expr{e.Lhs, e.Rhs}, d.chained())
 	case *ast.RelationalOpExpr:
-		c.exprs([]ast.Expr{e.Lhs, e.Rhs}, a.chained())
+		c.exprs([]ast.Expr{e.Lhs, e.Rhs}, d.chained())
 	case *ast.StringConcatOpExpr:
-		c.exprs([]ast.Expr{e.Lhs, e.Rhs}, a.chained())
+		c.exprs([]ast.Expr{e.Lhs, e.Rhs}, d.chained())
 	case *ast.ArithmeticOpExpr:
-		c.exprs([]ast.Expr{e.Lhs, e.Rhs}, a.chained())
+		c.exprs([]ast.Expr{e.Lhs, e.Rhs}, d.chained())
 	case *ast.UnaryMinusOpExpr:
-		c.push(e.Expr, a.chained())
+		c.push(e.Expr, d.chained())
 	case *ast.UnaryNotOpExpr:
-		c.push(e.Expr, a.chained())
+		c.push(e.Expr, d.chained())
 	case *ast.UnaryLenOpExpr:
-		c.push(e.Expr, a.chained())
+		c.push(e.Expr, d.chained())
 	case *ast.FunctionExpr:
-		c.block(e.Stmts, a)
+		c.block(e.Stmts, d)
 	}
 }

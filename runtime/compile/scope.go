@@ -5,7 +5,7 @@ import "slices"
 // function is the Lua function that the rewrite is in.
 type function struct {
 	parent    *function
-	line      int // of its first line; 0: the main chunk
+	line      int // of its first line; 0 for the main chunk
 	block     *block
 	upvalues  map[string]bool // outer variables in use, by name as in gopher-lua
 	constants map[constant]int
@@ -22,11 +22,11 @@ type constant struct {
 // block is a scope of local variables. gopher-lua keeps them in consecutive
 // registers, so their number is also the next free register.
 type block struct {
-	parent   *block // nil: the function's own block
+	parent   *block // nil for the function's own block
 	first    int    // register of its first variable
 	names    []string
 	captured bool  // a closure refers to one of its variables
-	loop     *loop // not nil: it is a loop's body
+	loop     *loop // of which it is the body, or nil
 	labels   map[string]label
 	pending  []pendingGoto
 	gotos    int // the function's goto statements when the block began
