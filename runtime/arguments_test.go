@@ -15,8 +15,7 @@ import (
 )
 
 // refusals are calls with bad arguments: for each function, the arguments and
-// what the error says about them, parted by "|". That it names the function is
-// checked for all of them.
+// texts in the error, separated by "|". All errors must also name the function.
 var refusals = map[string][][2]string{
 	"native.sleep": numbers("ms", "0..86400000", "-1", ""),
 	"native.time":  nil, // takes no arguments
@@ -169,8 +168,8 @@ var refusals = map[string][][2]string{
 		{`"k", function() return nan end`, "db_value|value: NaN"},
 		{`"k", function() return { cb = print } end`, "db_value|value.cb: function"},
 	}...),
-	"p:list": walks,
-	"p:each": slices.Concat(walks, [][2]string{{`{ limit = 2^31 }`, "db_option|limit: got |want a whole number from 1"}}),
+	"p:list": queries,
+	"p:each": slices.Concat(queries, [][2]string{{`{ limit = 2^31 }`, "db_option|limit: got |want a whole number from 1"}}),
 }
 
 // numbers are bad values of a number that is the first argument.
@@ -247,7 +246,7 @@ var messages = [][2]string{
 	{`"m", cycle`, "#2|more than 10 tables deep, or a table that contains itself"},
 }
 
-var walks = [][2]string{
+var queries = [][2]string{
 	{`1`, "#1|options: got number, want table"},
 	{`{ 1 }`, "db_option|options: got a list"},
 	{`{ lmit = 1 }`, `db_option|unknown option "lmit", did you mean "limit"?`},
@@ -276,12 +275,12 @@ const refused = `
 	local done, e = pcall(function() return CALL end)
 	return { done, type(e) == "table" and e.retryable, tostring(e), ran }`
 
-func TestEachFunctionRefusesBadArguments(t *testing.T) {
+func TestNativeFunctionsRefuseBadArguments(t *testing.T) {
 	for name, cases := range refusals {
 		verb := name[strings.LastIndexAny(name, ".:")+1:]
 		for _, test := range cases {
 			synctest.Test(t, func(t *testing.T) {
-				h := newHouse(t, nil)
+				h := newHarness(t, nil)
 				call := name + "(" + test[0] + ")"
 				r := h.Run(t, "a", strings.Replace(refused, "CALL", call, 1))
 				if r.Error != nil {
@@ -313,13 +312,13 @@ func TestEachFunctionRefusesBadArguments(t *testing.T) {
 }
 
 // checkUntouched fails the test if a call has written a row or holds a lock.
-func (h *house) checkUntouched(t *testing.T, call string) {
+func (h *harness) checkUntouched(t *testing.T, call string) {
 	t.Helper()
 	rows := h.store.Query(t.Context(), db.Query{Partition: "a/p", Low: "\x00", High: "\U0010FFFF", Limit: 1000})
 	if len(rows.Items) != 0 {
 		t.Errorf("%s: wrote %d rows", call, len(rows.Items))
 	}
-	if n := h.locked(t, "a"); n != 0 {
+	if n := h.lockRows(t, "a"); n != 0 {
 		t.Errorf("%s: holds %d db locks", call, n)
 	}
 	free := h.mustRun(t, "a", `return (native.lock.with("l", { scope = "local" }, function() end))`)
@@ -328,9 +327,9 @@ func (h *house) checkUntouched(t *testing.T, call string) {
 	}
 }
 
-func TestEachNativeFunctionIsListedWithItsRefusals(t *testing.T) {
+func TestNativeFunctionsAllHaveRefusals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, nil)
+		h := newHarness(t, nil)
 		text := h.mustRun(t, "a", `
 			local names = native.test.methods(native.db.open("p"))
 			for name, v in pairs(native) do
@@ -360,8 +359,8 @@ func TestEachNativeFunctionIsListedWithItsRefusals(t *testing.T) {
 	})
 }
 
-// methods is native.test.methods(partition): the names of its methods, which
-// scripts can't list.
+// methods is native.test.methods(partition). It returns the names of the methods,
+// which scripts can't list.
 func methods(c *native.Call) error {
 	names := value.List{}
 	partition := c.Arg(1).(*lua.LUserData)

@@ -9,40 +9,40 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-// Tenant is what a host knows of a tenant.
+// Tenant is the configuration of a tenant.
 type Tenant struct {
 	ID tenant.ID
-	// Scripts are the folders that its scripts, and what they require, lie in:
-	// its own first, then those that it shares with others.
+	// Scripts are the folders of its scripts and of what they require: its own
+	// first, then those that it shares with others.
 	Scripts []fs.FS
 	// Limits bound its runs; zero fields stand for their defaults.
 	Limits tenant.Limits
 }
 
-// Directory is the tenants of a host. It must not change while runs start.
+// Directory holds the tenants of a host. It must not change while runs start.
 type Directory map[tenant.ID]Tenant
 
 const (
-	sourceBytesMax = 1 << 20 // of what is read; the compiler has a limit of its own
+	sourceBytesMax = 1 << 20 // of a file that is read; the compiler has its own limit
 	nameBytesMax   = 255     // of a script's path
 )
 
-// Resolve prepares a run: it finds the tenant and its script, whose name is
-// its path below the tenant's folder with or without .lua, and reads the event.
-// ID and Log are left to the host. The error is one of [TenantUnknown],
+// Resolve returns the invocation of a tenant's script with an event in JSON. The
+// script's name is its path below the tenant's folder, with or without .lua. ID
+// and Log are left to the host. The error is one of [TenantUnknown],
 // [ScriptNotFound], [EventInvalid] and [EventTooLarge].
 func (d Directory) Resolve(id, script string, event []byte) (*Invocation, *Error) {
 	t, ok := d[tenant.ID(id)]
 	if !ok {
-		return nil, Errorf(TenantUnknown, "there is no tenant %s", shown(id))
+		return nil, Errorf(TenantUnknown, "there is no tenant %s", quoted(id))
 	}
 	name, source, ok := t.script(script)
 	if !ok {
-		return nil, Errorf(ScriptNotFound, "tenant %s has no script %s", t.ID, shown(script))
+		return nil, Errorf(ScriptNotFound, "tenant %s has no script %s", t.ID, quoted(script))
 	}
-	value, failed := ParseEvent(event)
-	if failed != nil {
-		return nil, failed
+	value, err := ParseEvent(event)
+	if err != nil {
+		return nil, err
 	}
 	return &Invocation{
 		Tenant: t.ID, Script: name, Source: source, Event: value,
@@ -67,8 +67,8 @@ func (t Tenant) script(name string) (file, source string, ok bool) {
 	return name, string(text), err == nil
 }
 
-// shown is a name that nobody knows as an error says it: quoted, and not long.
-func shown(name string) string {
+// quoted returns an unknown name as errors show it: quoted, and cut off.
+func quoted(name string) string {
 	if len(name) > nameBytesMax {
 		name = name[:nameBytesMax] + "..."
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-func TestADirectoryFindsOnlyATenantsOwnScripts(t *testing.T) {
+func TestDirectoryResolve(t *testing.T) {
 	own := fstest.MapFS{"import.lua": {Data: []byte("return 1")}, "jobs/daily.lua": {Data: []byte("return 2")}, "notes.txt": {}}
 	shared := fstest.MapFS{"lib.lua": {Data: []byte("return 3")}}
 	d := runtime.Directory{
@@ -53,7 +53,7 @@ func TestADirectoryFindsOnlyATenantsOwnScripts(t *testing.T) {
 	}
 }
 
-func TestAResultSaysWhetherItIsAnErrorAndKeepsItsValue(t *testing.T) {
+func TestResultMarshalJSON(t *testing.T) {
 	for _, test := range []struct {
 		result runtime.Result
 		want   string

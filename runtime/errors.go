@@ -2,15 +2,15 @@ package runtime
 
 import "fmt"
 
-// ErrorType says in one stable word what went wrong with a run, so that
-// workflows and alarms can branch on it.
+// ErrorType is the kind of an error of a run: a stable name that workflows and
+// alarms can branch on.
 type ErrorType string
 
 // The error types of all hosts.
 const (
 	SyntaxError       ErrorType = "Script.SyntaxError"
 	RuntimeError      ErrorType = "Script.RuntimeError"
-	Raised            ErrorType = "Script.Raised" // by the script, with a table or another value that is no string
+	Raised            ErrorType = "Script.Raised" // by the script, with a value that isn't a string
 	Timeout           ErrorType = "Script.Timeout"
 	LimitExceeded     ErrorType = "Script.LimitExceeded"
 	Cancelled         ErrorType = "Script.Cancelled"
@@ -27,9 +27,9 @@ const (
 	HostInternal      ErrorType = "Host.Internal"
 )
 
-// outcomes is how each type leaves a host: as an HTTP status and as a
+// errorTypes holds how hosts report each type: as an HTTP status and as a
 // process's exit code.
-var outcomes = map[ErrorType]struct {
+var errorTypes = map[ErrorType]struct {
 	retryable  bool
 	httpStatus int
 	exitCode   int
@@ -53,22 +53,21 @@ var outcomes = map[ErrorType]struct {
 	HostInternal:      {false, 500, 125},
 }
 
-// HTTPStatus is the status that an HTTP host answers with.
-func (t ErrorType) HTTPStatus() int { return outcomes[t].httpStatus }
+// HTTPStatus returns the status of an HTTP host's response.
+func (t ErrorType) HTTPStatus() int { return errorTypes[t].httpStatus }
 
-// ExitCode is the code that a process ends with.
-func (t ErrorType) ExitCode() int { return outcomes[t].exitCode }
+// ExitCode returns the exit code of a process.
+func (t ErrorType) ExitCode() int { return errorTypes[t].exitCode }
 
-// Error is why a run has no value.
+// Error is the error of a run.
 type Error struct {
 	Type    ErrorType
 	Message string
-	// Code is the code of the error table that the script raised, if it had one.
+	// Code is the code of the error table that the script raised, "" without one.
 	Code string
-	// Retryable says that the same invocation may succeed later.
+	// Retryable is set if the same invocation may succeed later.
 	Retryable bool
-	// File, Line and Column are where it happened, as far as that is known:
-	// "" and 0 if not.
+	// File, Line and Column are where it happened; "" and 0 mean unknown.
 	File         string
 	Line, Column int
 	// Stack is the Lua stack, the innermost frame first.
@@ -84,13 +83,13 @@ type Frame struct {
 
 func (e *Error) Error() string { return string(e.Type) + ": " + e.Message }
 
-// Errorf makes an error of a type, retryable as the type says.
+// Errorf returns an error of a type. The type determines whether it is retryable.
 func Errorf(t ErrorType, format string, args ...any) *Error {
-	return &Error{Type: t, Message: fmt.Sprintf(format, args...), Retryable: outcomes[t].retryable}
+	return &Error{Type: t, Message: fmt.Sprintf(format, args...), Retryable: errorTypes[t].retryable}
 }
 
-// Shutdown is the cause by which a host that is going away cancels its runs:
-// they end with [HostShutdown] instead of [Cancelled].
+// Shutdown is the cause with which a host that shuts down cancels its runs. They
+// end with [HostShutdown] instead of [Cancelled].
 type Shutdown struct{}
 
 func (Shutdown) Error() string { return "the host is shutting down" }

@@ -10,8 +10,9 @@ import (
 // EventBytesMax is the largest event in bytes, as on AWS Lambda.
 const EventBytesMax = 6 << 20
 
-// ParseEvent reads an event that arrived as JSON. Nothing, white space and null
-// all give nil: no event.
+// ParseEvent parses an event in JSON. It returns nil, no event, for null and for
+// an empty text or white space. The error is one of [EventInvalid] and
+// [EventTooLarge].
 func ParseEvent(text []byte) (any, *Error) {
 	if len(text) > EventBytesMax {
 		return nil, Errorf(EventTooLarge, "the event has more than %d bytes", EventBytesMax)

@@ -12,10 +12,10 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-// toStdout is the simplest log.
-type toStdout struct{}
+// printLog logs to the standard output.
+type printLog struct{}
 
-func (toStdout) Log(level, message string, _ value.Map) { fmt.Println(level, message) }
+func (printLog) Log(level, message string, _ value.Map) { fmt.Println(level, message) }
 
 // One engine serves a process; each invocation is a run of its own.
 func Example() {
@@ -29,7 +29,7 @@ func Example() {
 		Source: `return function(event) print("hello", event.name) return { length = #event.name } end`,
 		Event:  value.Map{"name": "tide"},
 		Limits: tenant.Limits{Timeout: time.Second},
-		Log:    toStdout{},
+		Log:    printLog{},
 	})
 	fmt.Println(string(result.JSON), result.Error)
 	// Output:
@@ -37,13 +37,13 @@ func Example() {
 	// {"length":4} <nil>
 }
 
-// A run that doesn't end by itself is ended, and its result says by which
-// limit.
+// A run that doesn't end by itself is interrupted, and the result's error names
+// the limit.
 func Example_timeout() {
 	engine := runtime.New(runtime.Config{HostKind: "example"})
 	result := engine.Run(context.Background(), runtime.Invocation{
 		Tenant: "acme", Script: "spin.lua", Source: `while true do end`,
-		Limits: tenant.Limits{Timeout: 10 * time.Millisecond}, Log: toStdout{},
+		Limits: tenant.Limits{Timeout: 10 * time.Millisecond}, Log: printLog{},
 	})
 	fmt.Println(result.Error, result.Error.Type.HTTPStatus())
 	// Output:

@@ -17,8 +17,8 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-// FuzzDataPassesThroughLua gives data to a script that returns them: they
-// arrive as they were.
+// FuzzDataPassesThroughLua runs a script that returns its event: the data must
+// be as they were.
 func FuzzDataPassesThroughLua(f *testing.F) {
 	for _, text := range []string{
 		`{"a":[1,2,{"b":[]}],"c":{},"d":null,"":"\u0000"}`, `[]`, `[[],{},null]`, `1e300`, `-0.5`, `"\ud83d\ude00"`,
@@ -36,7 +36,7 @@ func FuzzDataPassesThroughLua(f *testing.F) {
 			event = nil
 		}
 		want, err := json.Encode(event, "event", 1<<20)
-		r := engine.Run(t.Context(), runtime.Invocation{Tenant: "a", Script: "echo.lua", Log: silence{},
+		r := engine.Run(t.Context(), runtime.Invocation{Tenant: "a", Script: "echo.lua", Log: discard{},
 			Source: "return function(event) return event end", Event: event, Limits: tenant.Limits{ResultBytes: 1 << 20}})
 		switch {
 		case r.Error != nil && strings.Contains(r.Error.Message, "a key that is empty"):
@@ -52,8 +52,8 @@ func FuzzDataPassesThroughLua(f *testing.F) {
 	})
 }
 
-// FuzzNoSourceLeavesItsRun runs anything as a script: it ends by itself, in a
-// way that scripts end in.
+// FuzzNoSourceLeavesItsRun runs any text as a script: it must end by itself, with
+// one of the errors of scripts.
 func FuzzNoSourceLeavesItsRun(f *testing.F) {
 	files, err := filepath.Glob("../test/exploits/testdata/*.lua")
 	if err != nil || len(files) == 0 {
@@ -67,10 +67,10 @@ func FuzzNoSourceLeavesItsRun(f *testing.F) {
 		f.Add(string(source))
 	}
 	engine := runtime.New(runtime.Config{Modules: []native.Module{coremodule.New()}, Memory: vm.NewMemoryWatcher(0)})
-	// Go takes an input that needs 10 s for a deadlock.
+	// The fuzzer reports an input that takes 10 s as a deadlock.
 	limits := tenant.Limits{Timeout: 5 * time.Second, Instructions: 200_000, MemoryBytes: 16 << 20}
 	f.Fuzz(func(t *testing.T, source string) {
-		r := engine.Run(t.Context(), runtime.Invocation{Tenant: "a", Script: "fuzz.lua", Source: source, Log: silence{}, Limits: limits})
+		r := engine.Run(t.Context(), runtime.Invocation{Tenant: "a", Script: "fuzz.lua", Source: source, Log: discard{}, Limits: limits})
 		if len(r.Incidents) > 0 {
 			t.Errorf("%v", r.Incidents)
 		}
@@ -83,12 +83,12 @@ func FuzzNoSourceLeavesItsRun(f *testing.F) {
 			t.Errorf("it ended with %v", r.Error)
 		}
 		if text := r.Error.Message; strings.Contains(text, "runtime error") && !strings.Contains(source, "runtime error") {
-			t.Errorf("it shows Go's inside: %s", text)
+			t.Errorf("it shows internals of Go: %s", text)
 		}
 	})
 }
 
-// silence drops what scripts log.
-type silence struct{}
+// discard drops what scripts log.
+type discard struct{}
 
-func (silence) Log(string, string, value.Map) {}
+func (discard) Log(string, string, value.Map) {}

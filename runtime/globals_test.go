@@ -2,10 +2,10 @@ package runtime_test
 
 import "testing"
 
-func TestAScriptCannotTellThatItsGlobalsAreFilledLate(t *testing.T) {
+func TestGlobalsHideThatTheyAreFilledLate(t *testing.T) {
 	for _, test := range []struct{ name, source, want string }{
 		{"print is all it touches", `print(12, nil)`, `null`},
-		{"a name that nobody has set", `return nobody == nil`, `true`},
+		{"a name that is not set", `return missing == nil`, `true`},
 		{"a function it takes away at once", `assert = nil return assert == nil`, `true`},
 		{"a function it replaces at once", `tostring = function() return "mine" end return tostring(1)`, `"mine"`},
 		{"string, which is there from the start", `string = nil return string == nil and assert ~= nil and string == nil and ("x"):rep(2)`, `"xx"`},
@@ -29,7 +29,7 @@ func TestAScriptCannotTellThatItsGlobalsAreFilledLate(t *testing.T) {
 		{"in a coroutine", `return coroutine.wrap(function() return select("#", 1, 2) end)()`, `2`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			inFakeTime(t, func(t *testing.T, h *house) {
+			inFakeTime(t, func(t *testing.T, h *harness) {
 				if got := h.mustRun(t, "a", test.source); got != test.want {
 					t.Errorf("got %s, want %s", got, test.want)
 				}

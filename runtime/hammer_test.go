@@ -13,8 +13,8 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-// ends are scripts that end in every way there is.
-var ends = []struct {
+// endings are scripts that end in all ways that exist.
+var endings = []struct {
 	source string
 	kind   runtime.ErrorType // "" for success
 }{
@@ -35,19 +35,19 @@ var ends = []struct {
 	{`local p = native.db.open("p") return p:add("n", 1)`, ""},
 }
 
-func TestRunsThatEndInAnyWayLeaveNoGoroutine(t *testing.T) {
+func TestRunLeavesNoGoroutineHoweverItEnds(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	inFakeTime(t, func(t *testing.T, h *house) {
+	inFakeTime(t, func(t *testing.T, h *harness) {
 		limits := tenant.Limits{Timeout: 300 * time.Millisecond, Coroutines: 50}
 		const runs = 1000
 		for i := range runs {
-			end := ends[i%len(ends)]
-			checkEnd(t, h.limited(t, limits, end.source), end.source, end.kind)
+			ending := endings[i%len(endings)]
+			checkEnding(t, h.runLimited(t, limits, ending.source), ending.source, ending.kind)
 		}
 	})
 }
 
-func checkEnd(t *testing.T, r *runtime.Result, source string, kind runtime.ErrorType) {
+func checkEnding(t *testing.T, r *runtime.Result, source string, kind runtime.ErrorType) {
 	t.Helper()
 	var got runtime.ErrorType
 	if r.Error != nil {
@@ -58,9 +58,9 @@ func checkEnd(t *testing.T, r *runtime.Result, source string, kind runtime.Error
 	}
 }
 
-func TestManyRunsAtOnceDoNotDisturbEachOther(t *testing.T) {
+func TestRunsAtOnceDoNotDisturbEachOther(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	h := newHouse(t, nil)
+	h := newHarness(t, nil)
 	const runs = 500
 	var all sync.WaitGroup
 	for i := range runs {
@@ -93,9 +93,9 @@ func TestManyRunsAtOnceDoNotDisturbEachOther(t *testing.T) {
 	}
 }
 
-func TestAPanicOfAModuleEndsNothingButTheCall(t *testing.T) {
+func TestModulePanicIsAnErrorOfTheCall(t *testing.T) {
 	for _, scope := range []string{"db", "local"} {
-		inFakeTime(t, func(t *testing.T, h *house) {
+		inFakeTime(t, func(t *testing.T, h *harness) {
 			r := h.Run(t, "a", `native.lock.with("l", { scope = "`+scope+`" }, native.test.panic)`)
 			checkError(t, r, runtime.RuntimeError, "internal error")
 			if strings.Contains(fmt.Sprintf("%+v", r.Error), "secret") {

@@ -18,24 +18,24 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-// house is a process with all native modules over a table in memory, in fake
-// time. Its scripts have native.test besides.
-type house struct {
+// harness runs scripts in fake time with all native modules over a table in
+// memory. Scripts also have native.test.
+type harness struct {
 	*nativetest.Machine
 	store *memory.Store
 }
 
-// inFakeTime runs test with a house in a bubble of fake time.
-func inFakeTime(t *testing.T, test func(t *testing.T, h *house)) {
+// inFakeTime runs test with a harness in a bubble of fake time.
+func inFakeTime(t *testing.T, test func(t *testing.T, h *harness)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { test(t, newHouse(t, nil)) })
+	synctest.Test(t, func(t *testing.T) { test(t, newHarness(t, nil)) })
 }
 
-// newHouse makes a house over a new table, or moves another process in with
-// the one that store belongs to.
-func newHouse(t *testing.T, store *memory.Store) *house {
+// newHarness makes a harness over store, or over a new table if store is nil.
+// Two over one store are like two processes.
+func newHarness(t *testing.T, store *memory.Store) *harness {
 	t.Helper()
-	h := &house{store: store}
+	h := &harness{store: store}
 	h.Machine = nativetest.New(t, func(t *testing.T, clk *clock.Dual) []native.Module {
 		if h.store == nil {
 			h.store = memory.New(clk)
@@ -57,10 +57,9 @@ func newHouse(t *testing.T, store *memory.Store) *house {
 	return h
 }
 
-// nested is native.test.run(source, tenant?): another run of the same process,
-// while the one that asks goes on. It returns what that one returned, as JSON,
-// or nil and its error.
-func (h *house) nested(t *testing.T, c *native.Call) error {
+// nested is native.test.run(source, tenant?). It runs source as another run of
+// the same process and returns its result as JSON, or nil and its error.
+func (h *harness) nested(t *testing.T, c *native.Call) error {
 	id := c.Env.Tenant
 	if c.NArgs() > 1 {
 		id = tenant.ID(c.String(2, "tenant"))
@@ -72,8 +71,9 @@ func (h *house) nested(t *testing.T, c *native.Call) error {
 	return c.Return(native.ToLua(c.Run, string(r.JSON)))
 }
 
-// hold takes a lock of a tenant for another process, for longer than any test.
-func (h *house) hold(t *testing.T, id tenant.ID, name string) {
+// holdLock takes a lock of a tenant for another process, for longer than any
+// test.
+func (h *harness) holdLock(t *testing.T, id tenant.ID, name string) {
 	t.Helper()
 	row := lock.Row{Key: lock.Key{Tenant: id, Name: name}, Owner: "another", Until: math.MaxInt64}
 	if a := h.store.PutLock(t.Context(), row, 0); a.Outcome != outcome.Applied {
@@ -81,8 +81,8 @@ func (h *house) hold(t *testing.T, id tenant.ID, name string) {
 	}
 }
 
-// locked is how many rows of locks a tenant has in the table.
-func (h *house) locked(t *testing.T, id tenant.ID) int {
+// lockRows returns how many rows of locks a tenant has in the table.
+func (h *harness) lockRows(t *testing.T, id tenant.ID) int {
 	t.Helper()
 	page := h.store.ListLocks(t.Context(), id, "")
 	if page.Err != nil {
@@ -92,7 +92,7 @@ func (h *house) locked(t *testing.T, id tenant.ID) int {
 }
 
 // mustRun runs a script that must not fail and returns its result as JSON.
-func (h *house) mustRun(t *testing.T, id tenant.ID, source string) string {
+func (h *harness) mustRun(t *testing.T, id tenant.ID, source string) string {
 	t.Helper()
 	r := h.Run(t, id, source)
 	if r.Error != nil {
@@ -101,13 +101,12 @@ func (h *house) mustRun(t *testing.T, id tenant.ID, source string) string {
 	return string(r.JSON)
 }
 
-// event runs a script of a tenant with an event, which is like a value that
-// native's codec takes.
-func (h *house) event(t *testing.T, id tenant.ID, source string, event value.Map) *runtime.Result {
+// runEvent runs a script of a tenant with an event.
+func (h *harness) runEvent(t *testing.T, id tenant.ID, source string, event value.Map) *runtime.Result {
 	return h.Invoke(t.Context(), runtime.Invocation{Tenant: id, Script: "test.lua", Source: source, Event: event})
 }
 
-// limited runs a script of tenant a under limits.
-func (h *house) limited(t *testing.T, limits tenant.Limits, source string) *runtime.Result {
+// runLimited runs a script of tenant a under limits.
+func (h *harness) runLimited(t *testing.T, limits tenant.Limits, source string) *runtime.Result {
 	return h.Invoke(t.Context(), runtime.Invocation{Tenant: "a", Script: "test.lua", Source: source, Limits: limits})
 }

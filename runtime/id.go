@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// crockford is Crockford's base 32: in the order of its digits, and none that
-// people take for another.
+// crockford is Crockford's base 32: its digits sort by value, and none looks like
+// another.
 const crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
-// NewID returns 26 letters that sort by time: 48 bits of milliseconds, then
-// 80 random bits. Its source is cryptographic, never a seed from the start of
-// the process: snapshots are cloned. It is the id of an invocation.
+// NewID returns the id of an invocation: 26 letters that sort by time, of which
+// 48 bits are milliseconds and 80 bits random. The source is cryptographic: a
+// seed from the start of the process would be shared by clones of a snapshot.
 func NewID(now time.Time) string {
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:8], uint64(now.UnixMilli())<<16)

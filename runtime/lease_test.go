@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// stubborn is what the function under a lock does, none of which may outlast
-// the lease. spin, before and held are at hand: an endless loop, a coroutine
-// made before the lock was taken that spins, a lock that another run holds.
-var stubborn = []struct{ name, body string }{
+// leaseBodies are bodies of the function under a lock. None may outlast the
+// lease. They may use spin, an endless loop; before, a coroutine made before the
+// lock was taken that spins; and held, a lock that another process holds.
+var leaseBodies = []struct{ name, body string }{
 	{"a loop", `while true do end`},
 	{"a repeat", `repeat until false`},
 	{"a numeric for", `for i = 1, 1 / 0 do end`},
@@ -74,8 +74,8 @@ var stubborn = []struct{ name, body string }{
 	{"collectgarbage", `while true do collectgarbage() end`},
 }
 
-// underLease runs a body of stubborn under a lock, and looks at what is left
-// of it afterwards.
+// underLease runs one of leaseBodies under a lock, and checks what remains of it
+// afterwards.
 const underLease = `
 	local scope, lease_ms = %q, 100
 	local function spin() while true do end end
@@ -98,12 +98,12 @@ const underLease = `
 	}
 `
 
-func TestNothingUnderALockOutlastsItsLease(t *testing.T) {
+func TestLeaseEndsWhateverRunsUnderIt(t *testing.T) {
 	for _, scope := range []string{"db", "local"} {
-		for _, test := range stubborn {
+		for _, test := range leaseBodies {
 			t.Run(scope+"/"+test.name, func(t *testing.T) {
-				inFakeTime(t, func(t *testing.T, h *house) {
-					h.hold(t, "a", "held")
+				inFakeTime(t, func(t *testing.T, h *harness) {
+					h.holdLock(t, "a", "held")
 					text := h.mustRun(t, "a", fmt.Sprintf(underLease, scope, test.body))
 					var got struct {
 						Result  []any
@@ -131,7 +131,7 @@ func TestNothingUnderALockOutlastsItsLease(t *testing.T) {
 					if got.Waiting != 42 || got.Fresh != 42 {
 						t.Errorf("coroutines made under the lock return %v and %v, want 42", got.Waiting, got.Fresh)
 					}
-					if n := h.locked(t, "a"); n != 1 {
+					if n := h.lockRows(t, "a"); n != 1 {
 						t.Errorf("%d rows of locks are left, want the one held elsewhere", n)
 					}
 				})
@@ -140,7 +140,7 @@ func TestNothingUnderALockOutlastsItsLease(t *testing.T) {
 	}
 }
 
-func TestOfLocksInEachOtherTheOneWhoseLeaseEndsFirstIsRaised(t *testing.T) {
+func TestNestedLeasesRaiseWhereTheFirstEnds(t *testing.T) {
 	const script = `
 		local function spin() while true do end end
 		local inner = { scope = %q, lease_ms = %d }
@@ -152,7 +152,7 @@ func TestOfLocksInEachOtherTheOneWhoseLeaseEndsFirstIsRaised(t *testing.T) {
 		return { ok, e or false, seen or false, went_on or false }`
 	for _, inner := range []string{"db", "local"} {
 		for _, outer := range []string{"db", "local"} {
-			inFakeTime(t, func(t *testing.T, h *house) {
+			inFakeTime(t, func(t *testing.T, h *harness) {
 				want := `[true,true,[false,"deadline exceeded"],true]`
 				if got := h.mustRun(t, "a", fmt.Sprintf(script, inner, 300, outer, 1000)); got != want {
 					t.Errorf("%s in %s, the inner first: got %s, want %s", inner, outer, got, want)
@@ -161,7 +161,7 @@ func TestOfLocksInEachOtherTheOneWhoseLeaseEndsFirstIsRaised(t *testing.T) {
 				if got := h.mustRun(t, "a", fmt.Sprintf(script, inner, 1000, outer, 300)); got != want {
 					t.Errorf("%s in %s, the outer first: got %s, want %s", inner, outer, got, want)
 				}
-				if n := h.locked(t, "a"); n != 0 {
+				if n := h.lockRows(t, "a"); n != 0 {
 					t.Errorf("%s in %s: %d rows of locks are left", inner, outer, n)
 				}
 			})

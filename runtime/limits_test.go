@@ -12,9 +12,9 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-func TestALimitThatIsExceededEndsTheRunAndIsNamedWithItsValue(t *testing.T) {
+func TestLimitEndsTheRunAndIsNamed(t *testing.T) {
 	// No script can catch the end of its run.
-	const stubborn = `
+	const catchAll = `
 		local function act() %s end
 		while true do pcall(act) xpcall(act, act) pcall(coroutine.wrap(act)) end`
 	for _, test := range []struct {
@@ -47,10 +47,10 @@ func TestALimitThatIsExceededEndsTheRunAndIsNamedWithItsValue(t *testing.T) {
 		{"log bytes of fields", tenant.Limits{LogBytes: 1000}, `native.log.info("", { a = { ("x"):rep(400) } })`, runtime.LimitExceeded, "log_bytes of 1000"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			inFakeTime(t, func(t *testing.T, h *house) {
-				r := h.limited(t, test.limits, fmt.Sprintf(stubborn, test.act))
+			inFakeTime(t, func(t *testing.T, h *harness) {
+				r := h.runLimited(t, test.limits, fmt.Sprintf(catchAll, test.act))
 				checkError(t, r, test.kind, test.want)
-				if n := h.locked(t, "a"); n != 0 {
+				if n := h.lockRows(t, "a"); n != 0 {
 					t.Errorf("%d rows of locks are left", n)
 				}
 				checkFresh(t, h)
@@ -71,8 +71,8 @@ func checkError(t *testing.T, r *runtime.Result, kind runtime.ErrorType, want st
 	}
 }
 
-// checkFresh fails the test if anything of a run before is left.
-func checkFresh(t *testing.T, h *house) {
+// checkFresh fails the test if anything of a previous run is left.
+func checkFresh(t *testing.T, h *harness) {
 	t.Helper()
 	h.Expect(t, `[null,"a",true]`, `
 		local before = keep
@@ -80,24 +80,24 @@ func checkFresh(t *testing.T, h *house) {
 		return { before or native.json.null, ("A"):lower(), (native.lock.with("l", function() end)) }`)
 }
 
-func TestTheResultMayHaveJustSoManyBytes(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, h *house) {
+func TestResultBytesAreExact(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, h *harness) {
 		limits := tenant.Limits{ResultBytes: 1000}
-		if r := h.limited(t, limits, `return ("x"):rep(998)`); r.Error != nil || len(r.JSON) != 1000 {
+		if r := h.runLimited(t, limits, `return ("x"):rep(998)`); r.Error != nil || len(r.JSON) != 1000 {
 			t.Errorf("got %v and %d bytes, want 1000", r.Error, len(r.JSON))
 		}
-		checkError(t, h.limited(t, limits, `return ("x"):rep(999)`), runtime.ResultTooLarge, "more bytes than the 1000 that")
+		checkError(t, h.runLimited(t, limits, `return ("x"):rep(999)`), runtime.ResultTooLarge, "more bytes than the 1000 that")
 	})
 }
 
 // A budget that is used up is an error of the call: the script may go on
 // without the table.
-func TestDataOperationsOverTheBudgetAreRefused(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, h *house) {
+func TestDataOpsOverTheBudgetAreRefused(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, h *harness) {
 		limits := tenant.Limits{DataOps: 3}
 		for _, call := range []string{`p:get("k")`, `p:put("k", 1)`, `p:list()`, `native.lock.with("l", function() end)`} {
 			source := `local p = native.db.open("p") for i = 1, 3 do p:get("k") end return ` + call
-			r := h.limited(t, limits, source)
+			r := h.runLimited(t, limits, source)
 			checkError(t, r, runtime.Raised, "max_data_ops: all 3")
 			if r.Error != nil && r.Error.Code != "db_budget" {
 				t.Errorf("%s: got code %q, want db_budget", call, r.Error.Code)
@@ -110,10 +110,10 @@ func TestDataOperationsOverTheBudgetAreRefused(t *testing.T) {
 	})
 }
 
-func TestAScriptThatReturnsAfterItsEndHasNoResult(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, h *house) {
+func TestTimeoutCoversTheConversionOfTheResult(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, h *harness) {
 		// The time passes while the results are turned into data.
-		r := h.limited(t, tenant.Limits{Timeout: 100 * time.Millisecond}, `
+		r := h.runLimited(t, tenant.Limits{Timeout: 100 * time.Millisecond}, `
 			local t = {}
 			for i = 1, 200 do t[i] = t end
 			return setmetatable({}, { __index = function() while true do end end }), (function()
@@ -124,8 +124,8 @@ func TestAScriptThatReturnsAfterItsEndHasNoResult(t *testing.T) {
 	})
 }
 
-func TestOnlyTheStateOfTheRunMakesAnInterrupt(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, h *house) {
+func TestInterruptIsNotMadeByTheTextOfAnError(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, h *harness) {
 		for _, text := range []string{
 			"deadline exceeded", "cancelled", "closed", "limit exceeded: memory (1)", "internal error", "context canceled", "the host is shutting down",
 		} {
@@ -135,7 +135,7 @@ func TestOnlyTheStateOfTheRunMakesAnInterrupt(t *testing.T) {
 	})
 }
 
-func TestACancelledRunSaysWhy(t *testing.T) {
+func TestCancelledRunReportsTheCause(t *testing.T) {
 	for _, test := range []struct {
 		cause error
 		kind  runtime.ErrorType
@@ -145,8 +145,8 @@ func TestACancelledRunSaysWhy(t *testing.T) {
 		{runtime.Shutdown{}, runtime.HostShutdown, "the host is shutting down"},
 	} {
 		for _, act := range []string{`while true do pcall(act) end`, `pcall(native.sleep, 60000)`, `native.lock.turn("held", act)`} {
-			inFakeTime(t, func(t *testing.T, h *house) {
-				h.hold(t, "a", "held")
+			inFakeTime(t, func(t *testing.T, h *harness) {
+				h.holdLock(t, "a", "held")
 				ctx, cancel := context.WithCancelCause(t.Context())
 				time.AfterFunc(time.Second, func() { cancel(test.cause) })
 				r := h.Invoke(ctx, runtime.Invocation{Tenant: "a", Script: "test.lua", Source: fmt.Sprintf(
@@ -155,10 +155,21 @@ func TestACancelledRunSaysWhy(t *testing.T) {
 				if r.Duration < time.Second || r.Duration > 1010*time.Millisecond {
 					t.Errorf("%s: ended after %v, want 1s", act, r.Duration)
 				}
-				if n := h.locked(t, "a"); n != 1 {
+				if n := h.lockRows(t, "a"); n != 1 {
 					t.Errorf("%s: %d rows of locks, want the one held elsewhere", act, n)
 				}
 			})
 		}
 	}
+}
+
+func TestErrorTextHasALargestSize(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, h *harness) {
+		for _, raise := range []string{`error(("x"):rep(1e6), 0)`, `error({ message = ("x"):rep(1e6) })`} {
+			r := h.Run(t, "a", raise)
+			if r.Error == nil || len(r.Error.Message) > 9<<10 || !strings.HasSuffix(r.Error.Message, "...") {
+				t.Errorf("%s: got %.100v", raise, r.Error)
+			}
+		}
+	})
 }

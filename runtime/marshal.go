@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// MarshalJSON is a result as hosts hand it out: id, ok, value or error,
-// started_at, duration_ms, counters. A value that looks like an error is still
-// a value: ok says which it is.
+// MarshalJSON returns a result as hosts return it: id, ok, value or error,
+// started_at, duration_ms, counters. ok tells a value that looks like an error
+// from an error.
 func (r *Result) MarshalJSON() ([]byte, error) {
 	return marshal(struct {
 		ID        string          `json:"id"`
@@ -24,8 +24,8 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 	})
 }
 
-// MarshalJSON is an error as hosts hand it out: type, message, retryable and
-// stack, and where they are known code, file, line and column.
+// MarshalJSON returns an error as hosts return it: type, message, retryable and
+// stack, and, if known, code, file, line and column.
 func (e *Error) MarshalJSON() ([]byte, error) {
 	stack := e.Stack
 	if stack == nil {
@@ -43,7 +43,7 @@ func (e *Error) MarshalJSON() ([]byte, error) {
 	}{e.Type, e.Message, e.Code, e.Retryable, e.File, e.Line, e.Column, stack})
 }
 
-// marshal leaves <, > and & as they are: nobody puts these texts into HTML.
+// marshal doesn't escape <, > and &: these texts don't go into HTML.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

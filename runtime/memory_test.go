@@ -21,13 +21,12 @@ import (
 
 	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/module/coremodule"
-	"github.com/tidelock-lua/tidelock/native/value"
 	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-// bombs take all the memory that they get.
+// bombs are scripts that take all memory that they can get.
 var bombs = map[string]string{
 	"an array":                    `for i = 1, 1e9 do t[i] = i + 0.5 end`,
 	"arrays filled to an index":   `for i = 1, 1e9 do t[i] = {} t[i][1048575] = 1 end`,
@@ -51,19 +50,19 @@ var bombs = map[string]string{
 	"chunks":                      `for i = 1, 1e9 do t[i] = loadstring("local x = " .. i .. " return function() return x end") end`,
 }
 
-// bombEnv names the bomb that a child process runs.
+// bombEnv is the environment variable with the script that a child process runs.
 const bombEnv = "TIDELOCK_TEST_BOMB"
 
-// fate is how a bomb ended, and the run of another tenant beside it.
-type fate struct {
+// bombResult is the result of a bomb and of the run of another tenant beside it.
+type bombResult struct {
 	Type, Message, Neighbour string
 	Took                     time.Duration
-	Resident                 int64 // at most, in KiB
+	Resident                 int64 // peak, in KiB
 }
 
-func TestABombEndsByItselfAndHarmsNobody(t *testing.T) {
+func TestMemoryBombIsStoppedAlone(t *testing.T) {
 	if script := os.Getenv(bombEnv); script != "" {
-		_ = json.NewEncoder(os.Stdout).Encode(explode(t, script))
+		_ = json.NewEncoder(os.Stdout).Encode(runBomb(t, script))
 		return
 	}
 	scripts := map[string]string{}
@@ -108,18 +107,18 @@ func TestABombEndsByItselfAndHarmsNobody(t *testing.T) {
 	}
 }
 
-// residentMax is far above the limit of a run, 128 MiB, what it may be over it
-// for a while, 64 MiB, and what the process takes besides: itself, the run
-// beside it and garbage, which a busy machine keeps the collector from. A bomb
-// that nobody stops takes gigabytes.
+// residentMax is far above the limit of a run (128 MiB), its temporary excess
+// (64 MiB), and the rest of the process: itself, the run beside it, and garbage
+// that the collector hasn't reached on a busy machine. A bomb without limits
+// takes gigabytes.
 const residentMax = 512 << 20
 
-// coroutinesMax is for bombs of coroutines, which are allowed a million here
-// instead of a thousand: when they are unwound, the Go stack of each grows,
-// and the memory limit doesn't know of that.
+// coroutinesMax is for bombs of coroutines, which may have a million here instead
+// of a thousand. When they are unwound, the Go stack of each grows, and the
+// memory limit doesn't count that.
 const coroutinesMax = 1 << 30
 
-// plainBinary is a binary of these tests without the race detector, which
+// plainBinary returns a binary of these tests without the race detector, which
 // takes several times the memory.
 func plainBinary(t *testing.T) string {
 	t.Helper()
@@ -134,25 +133,25 @@ func plainBinary(t *testing.T) string {
 	return binary
 }
 
-// inChild runs a bomb in a process of its own and returns how it ended.
-func inChild(t *testing.T, binary, script string) (o fate) {
+// inChild runs a bomb in a process of its own.
+func inChild(t *testing.T, binary, script string) (r bombResult) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, "-test.run=^TestABombEndsByItselfAndHarmsNobody$")
+	cmd := exec.CommandContext(ctx, binary, "-test.run=^TestMemoryBombIsStoppedAlone$")
 	cmd.Env = append(os.Environ(), bombEnv+"="+script, "GOMEMLIMIT=1GiB", "GOGC=10")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("the process ended with %v", err)
 	}
-	if err := json.NewDecoder(bytes.NewReader(out)).Decode(&o); err != nil {
+	if err := json.NewDecoder(bytes.NewReader(out)).Decode(&r); err != nil {
 		t.Fatalf("%v in %s", err, out)
 	}
-	return o
+	return r
 }
 
-// resident is how much memory this process has had at most, in KiB.
+// resident returns the peak memory of this process in KiB.
 func resident(t *testing.T) (size int64) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -165,31 +164,31 @@ func resident(t *testing.T) (size int64) {
 	return size
 }
 
-// explode runs a bomb beside an innocent run of another tenant.
-func explode(t *testing.T, script string) fate {
-	engine := guardedEngine(512 << 20)
+// runBomb runs a bomb beside a run of another tenant.
+func runBomb(t *testing.T, script string) bombResult {
+	engine := watchedEngine(512 << 20)
 	var beside sync.WaitGroup
-	var o fate
+	var got bombResult
 	beside.Go(func() {
-		r := engine.Run(t.Context(), runtime.Invocation{Tenant: "quiet", Script: "beside.lua", Log: silent{}, Source: `
+		r := engine.Run(t.Context(), runtime.Invocation{Tenant: "quiet", Script: "beside.lua", Log: discard{}, Source: `
 			local n = 0
 			for i = 1, 500000 do local x = {i} n = n + #x end
 			return n`, Limits: tenant.Limits{Timeout: time.Minute}})
-		o.Neighbour = string(r.JSON) + message(r)
+		got.Neighbour = string(r.JSON) + message(r)
 	})
-	r := engine.Run(t.Context(), runtime.Invocation{Tenant: "bomb", Script: "bomb.lua", Source: script, Log: silent{},
+	r := engine.Run(t.Context(), runtime.Invocation{Tenant: "bomb", Script: "bomb.lua", Source: script, Log: discard{},
 		Limits: tenant.Limits{Timeout: 5 * time.Second, Coroutines: 1e6}})
-	o.Took = r.Duration
-	if o.Message = message(r); r.Error != nil {
-		o.Type = string(r.Error.Type)
+	got.Took = r.Duration
+	if got.Message = message(r); r.Error != nil {
+		got.Type = string(r.Error.Type)
 	}
 	beside.Wait()
-	o.Resident = resident(t)
-	return o
+	got.Resident = resident(t)
+	return got
 }
 
-func TestTheMemoryLimitIsEachRunsOwn(t *testing.T) {
-	engine := guardedEngine(0)
+func TestMemoryLimitIsEachRunsOwn(t *testing.T) {
+	engine := watchedEngine(0)
 	const source = `
 		local t = {}
 		for i = 1, 150 do t[i] = ("x"):rep(1e6) end
@@ -201,7 +200,7 @@ func TestTheMemoryLimitIsEachRunsOwn(t *testing.T) {
 		{64 << 20, "the run exceeded its limit memory of 67108864"},
 		{256 << 20, ""},
 	} {
-		r := engine.Run(t.Context(), runtime.Invocation{Tenant: "a", Script: "hold.lua", Source: source, Log: silent{},
+		r := engine.Run(t.Context(), runtime.Invocation{Tenant: "a", Script: "hold.lua", Source: source, Log: discard{},
 			Limits: tenant.Limits{MemoryBytes: test.limit, Timeout: time.Minute}})
 		if got := message(r); got != test.want {
 			t.Errorf("limit %d: got %q, want %q", test.limit, got, test.want)
@@ -209,8 +208,8 @@ func TestTheMemoryLimitIsEachRunsOwn(t *testing.T) {
 	}
 }
 
-func TestGarbageIsNotHeld(t *testing.T) {
-	r := guardedEngine(0).Run(t.Context(), runtime.Invocation{Tenant: "a", Script: "garbage.lua", Log: silent{}, Source: `
+func TestMemoryOfGarbageDoesNotCount(t *testing.T) {
+	r := watchedEngine(0).Run(t.Context(), runtime.Invocation{Tenant: "a", Script: "garbage.lua", Log: discard{}, Source: `
 		local t = {}
 		for i = 1, 192 do t[i] = ("x"):rep(1e5) end
 		for i = 1, 4000 do local garbage = t[i % 192 + 1] .. i end
@@ -220,8 +219,8 @@ func TestGarbageIsNotHeld(t *testing.T) {
 	}
 }
 
-func TestTheCountIsWhatTheRunHolds(t *testing.T) {
-	r := guardedEngine(0).Run(t.Context(), runtime.Invocation{Tenant: "a", Script: "count.lua", Log: silent{}, Source: `
+func TestCollectGarbageCountsWhatTheRunHolds(t *testing.T) {
+	r := watchedEngine(0).Run(t.Context(), runtime.Invocation{Tenant: "a", Script: "count.lua", Log: discard{}, Source: `
 		local before = collectgarbage("count")
 		local s = ("x"):rep(1024 * 1024)
 		for i = 1, 100000 do end
@@ -232,13 +231,13 @@ func TestTheCountIsWhatTheRunHolds(t *testing.T) {
 	}
 }
 
-func TestWhatAFunctionKeepsIsHeld(t *testing.T) {
+func TestMemoryIncludesWhatFunctionsKeep(t *testing.T) {
 	for name, source := range map[string]string{
 		"gmatch":  `kept = ("x"):rep(1024 * 1024):gmatch(".")`,
 		"wrap":    `local s = ("x"):rep(1024 * 1024) kept = coroutine.wrap(function() return s end)`,
 		"require": `require("holder").it = ("x"):rep(1024 * 1024)`,
 	} {
-		r := guardedEngine(0).Run(t.Context(), runtime.Invocation{Tenant: "a", Script: "count.lua", Log: silent{},
+		r := watchedEngine(0).Run(t.Context(), runtime.Invocation{Tenant: "a", Script: "count.lua", Log: discard{},
 			Scripts: []fs.FS{fstest.MapFS{"holder.lua": {Data: []byte("return {}")}}},
 			Source: `local before = collectgarbage("count") ` + source + `
 			for i = 1, 100000 do end
@@ -249,7 +248,7 @@ func TestWhatAFunctionKeepsIsHeld(t *testing.T) {
 	}
 }
 
-func guardedEngine(processBytes int64) *runtime.Engine {
+func watchedEngine(processBytes int64) *runtime.Engine {
 	return runtime.New(runtime.Config{Modules: []native.Module{coremodule.New()}, Memory: vm.NewMemoryWatcher(processBytes)})
 }
 
@@ -259,7 +258,3 @@ func message(r *runtime.Result) string {
 	}
 	return fmt.Sprintf("%.200s", r.Error.Message)
 }
-
-type silent struct{}
-
-func (silent) Log(string, string, value.Map) {}

@@ -12,29 +12,31 @@ import (
 	"github.com/tidelock-lua/tidelock/runtime/compile"
 )
 
-// loaded is what a run has required so far.
-type loaded struct {
+// requireState holds what a run has required so far.
+type requireState struct {
 	roots   []fs.FS
 	modules map[string]lua.LValue // what each returned; nil while it loads
 }
 
-type loadedKey struct{}
+// requireStateKey is the key of a run's requireState.
+type requireStateKey struct{}
 
-// moduleBytesMax is the longest name of a module. Longer ones are not found.
+// moduleBytesMax is the longest name of a module in bytes. Longer ones aren't
+// found.
 const moduleBytesMax = 255
 
-// moduleName is lib.x, for lib/x.lua: no way leads above a root.
+// moduleName matches names such as lib.x, for lib/x.lua. None leads out of a root.
 var moduleName = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 
 // newRequire makes the global function require. require("lib.x") runs
 // lib/x.lua from the first root that has it, once in a run, and returns what
-// it returned, true if that was nothing.
+// that returned, or true if it returned nothing.
 func newRequire(compiler *compile.Compiler) *lua.LFunction {
 	return vm.NewFunction(func(L *lua.LState) int {
 		run := vm.Of(L)
 		run.CheckInterrupt()
 		name := L.CheckString(1)
-		state := run.Value(loadedKey{}).(*loaded)
+		state := run.Value(requireStateKey{}).(*requireState)
 		if module, ok := state.modules[name]; ok {
 			if module == nil {
 				vm.Raise(L, "loop while loading module '%s'", name)
@@ -54,8 +56,8 @@ func newRequire(compiler *compile.Compiler) *lua.LFunction {
 	})
 }
 
-// read finds the source of a module.
-func (s *loaded) read(L *lua.LState, name string) string {
+// read returns the source of a module, or raises an error.
+func (s *requireState) read(L *lua.LState, name string) string {
 	if len(name) <= moduleBytesMax && moduleName.MatchString(name) {
 		path := strings.ReplaceAll(name, ".", "/") + ".lua"
 		for _, root := range s.roots {
@@ -73,15 +75,15 @@ func (s *loaded) read(L *lua.LState, name string) string {
 	return ""
 }
 
-// load runs a module's chunk with its name and keeps what it returns.
-func (s *loaded) load(L *lua.LState, name string, proto *lua.FunctionProto) lua.LValue {
+// load calls a module's chunk with its name and keeps what it returns.
+func (s *requireState) load(L *lua.LState, name string, proto *lua.FunctionProto) lua.LValue {
 	if s.modules == nil {
 		s.modules = map[string]lua.LValue{}
 	}
 	s.modules[name] = nil
 	defer func() {
 		if s.modules[name] == nil {
-			delete(s.modules, name) // it failed, and may be tried again
+			delete(s.modules, name) // it failed, and may be loaded again
 		}
 	}()
 	L.Push(L.NewFunctionFromProto(proto))
@@ -93,6 +95,6 @@ func (s *loaded) load(L *lua.LState, name string, proto *lua.FunctionProto) lua.
 		module = lua.LTrue
 	}
 	s.modules[name] = module
-	L.G.Registry.RawSetString(name, module) // it is held by the run, and counts as its memory
+	L.G.Registry.RawSetString(name, module) // so that it counts as the run's memory
 	return module
 }

@@ -14,16 +14,16 @@ import (
 	"github.com/tidelock-lua/tidelock/native/vm"
 )
 
-// Result is how a run ended. Exactly one of JSON and Error is set.
+// Result is the result of a run. Exactly one of JSON and Error is set.
 type Result struct {
 	// ID is the invocation's.
 	ID string
-	// JSON is what the script returned, as one line; "null" for nothing. It is
-	// what [Invocation.Encode] has made of it, if that is set.
+	// JSON is what the script returned, as one line; "null" for nothing. If
+	// [Invocation.Encode] is set, it is what that returned.
 	JSON []byte
-	// Error is why it returned nothing.
+	// Error is why there is no value.
 	Error *Error
-	// StartedAt and Duration say when, on the wall clock, and how long.
+	// StartedAt is by the wall clock.
 	StartedAt time.Time
 	Duration  time.Duration
 	Counters  Counters
@@ -31,7 +31,15 @@ type Result struct {
 	Incidents []error
 }
 
-// encode sets the result to a value, unless it can't leave as JSON.
+// Counters counts what a run used.
+type Counters struct {
+	// Instructions are those of Lua, library steps included.
+	Instructions int64 `json:"instructions"`
+	// DataOps are requests to native.db's table.
+	DataOps int64 `json:"data_ops"`
+}
+
+// encode sets the result to a value as JSON, or to the error why it has none.
 func (r *Result) encode(value any, bytesMax int64) {
 	text, err := json.Encode(value, "result", int(bytesMax))
 	_, tooLong := errors.AsType[*json.TooLongError](err)
@@ -45,12 +53,12 @@ func (r *Result) encode(value any, bytesMax int64) {
 	}
 }
 
-// messageMax is how much of an error's text leaves a run, in bytes.
+// messageMax is the largest size of an error's text in bytes.
 const messageMax = 8 << 10
 
-// raised is the error of a script that raised one.
-func raised(f *vm.Failure) *Error {
-	e := failure(f.Value)
+// scriptError returns the error that a script raised.
+func scriptError(f *vm.Failure) *Error {
+	e := valueError(f.Value)
 	if len(e.Message) > messageMax {
 		e.Message = strings.ToValidUTF8(e.Message[:messageMax], "") + "..."
 	}
@@ -62,9 +70,9 @@ func raised(f *vm.Failure) *Error {
 	return e
 }
 
-// failure says what was raised. Neither metamethods nor anything else of the
-// script is called: it is over.
-func failure(v lua.LValue) *Error {
+// valueError returns the error of a value that was raised. It calls neither
+// metamethods nor anything else of the script, which is over.
+func valueError(v lua.LValue) *Error {
 	if known := native.ErrorOf(v); known != nil {
 		e := Errorf(Raised, "%s", known.Error())
 		e.Code, e.Retryable = known.Code, known.Retryable
@@ -86,8 +94,8 @@ func failure(v lua.LValue) *Error {
 
 var position = regexp.MustCompile(`^([^:\n]+):(\d+): `)
 
-// locate finds out where the error happened: as its message says, else where
-// its innermost Lua frame is.
+// locate sets where the error happened: as its message says, else where its
+// innermost Lua frame is.
 func (e *Error) locate() {
 	if m := position.FindStringSubmatch(e.Message); m != nil {
 		if line, err := strconv.Atoi(m[2]); err == nil {
@@ -105,8 +113,8 @@ func (e *Error) locate() {
 
 var traceLine = regexp.MustCompile(`^\t(.*?):(\d*):? in (?:function (.*)|(main chunk|corountine))$`)
 
-// frames reads gopher-lua's traceback. Functions of the host are left out:
-// what they did is in the message.
+// frames parses gopher-lua's traceback. It leaves out functions of the host: what
+// they did is in the message.
 func frames(trace string) []Frame {
 	var out []Frame
 	for line := range strings.Lines(trace) {

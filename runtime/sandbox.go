@@ -13,8 +13,8 @@ import (
 	"github.com/tidelock-lua/tidelock/runtime/lualib"
 )
 
-// sandbox is all that a script can reach: the library, the native modules,
-// print and require. Its functions are made once and shared by all runs.
+// sandbox holds all that a script can reach: the library, the native modules,
+// print and require. The functions are made once and shared by all runs.
 type sandbox struct {
 	library *lualib.Library
 	native  *native.Set
@@ -22,13 +22,13 @@ type sandbox struct {
 	require *lua.LFunction
 }
 
-// loadLimits bound what scripts compile while they run: smaller sources than
-// the host's scripts, and a cache and slots of their own, so that no script
-// flushes or blocks those.
+// loadLimits bound what scripts compile by load and loadstring. Sources are
+// smaller than the host's scripts, and the cache and the compilations at once
+// are separate, so that no script flushes the one or blocks the other.
 var loadLimits = compile.Limits{SourceBytes: 128 << 10, CacheBytes: 16 << 20}
 
 func newSandbox(compiler *compile.Compiler, modules []native.Module) *sandbox {
-	limits := accounted(loadLimits)
+	limits := withCharges(loadLimits)
 	return &sandbox{
 		library: lualib.New(compile.New(limits).Compile),
 		native:  native.NewSet(modules...),
@@ -37,27 +37,27 @@ func newSandbox(compiler *compile.Compiler, modules []native.Module) *sandbox {
 	}
 }
 
-// accounted lets the concatenations of what is compiled within limits count for
+// withCharges makes the concatenations of what is compiled within limits charge
 // their run.
-func accounted(limits compile.Limits) compile.Limits {
+func withCharges(limits compile.Limits) compile.Limits {
 	limits.Charge, limits.Number, limits.Join = charge, lualib.NumberText, lualib.Join
 	return limits
 }
 
-// charge is asked before a concatenation makes its result.
+// charge is called before a concatenation makes its result.
 func charge(L *lua.LState, bytes int64) {
 	run := vm.Of(L)
 	run.Charge(bytes)
 	run.Step(int(min(bytes/1000, 1<<30)))
 }
 
-// open fills the globals of a run that hasn't begun.
-func (s *sandbox) open(run *vm.Run, scripts []fs.FS) {
+// install fills the globals of a run that hasn't begun.
+func (s *sandbox) install(run *vm.Run, scripts []fs.FS) {
 	s.library.Open(run.Thread())
 	globals := run.Globals()
 	globals.RawSetString("print", s.print)
 	globals.RawSetString("require", s.require)
-	run.SetValue(loadedKey{}, &loaded{roots: scripts})
+	run.SetValue(requireStateKey{}, &requireState{roots: scripts})
 	table := run.Thread().CreateTable(0, 8)
 	table.RawSetString("context", coremodule.Context(run))
 	s.native.Open(table)

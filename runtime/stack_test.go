@@ -10,7 +10,7 @@ import (
 	"github.com/tidelock-lua/tidelock/runtime"
 )
 
-func TestTheStackOfAnErrorLeadsToWhereItCameFrom(t *testing.T) {
+func TestErrorStackLeadsToItsOrigin(t *testing.T) {
 	modules := fstest.MapFS{
 		"lib/orders.lua": {Data: []byte("local M = {}\nfunction M.find(id)\n  error('no order ' .. id)\nend\nreturn M\n")},
 		"lib/broken.lua": {Data: []byte("\n\nerror('broken')\n")},
@@ -91,7 +91,7 @@ func TestTheStackOfAnErrorLeadsToWhereItCameFrom(t *testing.T) {
 			"\t\t\tt['it\\'s\\n\\tfake.lua:9: in function x']()\n\t\t\treturn 1", "test.lua:2: e|2 it's??fake.lua:9: in function x|3 main chunk"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			inFakeTime(t, func(t *testing.T, h *house) {
+			inFakeTime(t, func(t *testing.T, h *harness) {
 				r := h.Invoke(t.Context(), runtime.Invocation{
 					Tenant: "a", Script: "test.lua", Source: test.source, Scripts: []fs.FS{modules},
 				})

@@ -11,8 +11,8 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-func TestTenantsWithTheSameNamesNeverMeet(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, h *house) {
+func TestTenantsShareNoPartition(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, h *harness) {
 		for range 2 { // the second time all is there
 			for _, id := range []tenant.ID{"a", "b"} {
 				got := h.mustRun(t, id, `
@@ -29,9 +29,9 @@ func TestTenantsWithTheSameNamesNeverMeet(t *testing.T) {
 	})
 }
 
-func TestLocksOfTenantsWithTheSameNameNeverMeet(t *testing.T) {
+func TestTenantsShareNoLock(t *testing.T) {
 	for _, scope := range []string{"db", "local"} {
-		inFakeTime(t, func(t *testing.T, h *house) {
+		inFakeTime(t, func(t *testing.T, h *harness) {
 			const script = `
 				return { native.lock.with("job", { scope = %[1]q }, function()
 					local try = "return (native.lock.with('job', { scope = '%[1]s' }, function() end))"
@@ -45,12 +45,12 @@ func TestLocksOfTenantsWithTheSameNameNeverMeet(t *testing.T) {
 	}
 }
 
-// probe tries to reach rows by three strings: a partition's name, a key and a
-// lock's name. Whatever they are, what it finds is its own.
-const probe = `return function(event)
+// intrusion tries to reach rows by three strings: a partition's name, a key and a
+// lock's name. Whatever they are, it must find only rows of its own.
+const intrusion = `return function(event)
 	local name, key, lock = event.name, event.key, event.lock
 	local found = {}
-	local function look(ok, p)
+	local function try(ok, p)
 		if not ok then return end
 		for _, bounds in ipairs{ {}, { prefix = key }, { after = key }, { before = key }, { reverse = true } } do
 			pcall(function()
@@ -65,11 +65,11 @@ const probe = `return function(event)
 		pcall(p.update, p, key, function() return "a" end)
 		pcall(native.db.atomic, { { "put", p, key, "a" } })
 	end
-	look(pcall(native.db.open, name))
-	look(pcall(native.db.open, "partition"))
+	try(pcall(native.db.open, name))
+	try(pcall(native.db.open, "partition"))
 	for _, scope in ipairs{ "db", "local" } do
 		pcall(native.lock.with, lock, { scope = scope }, function()
-			look(pcall(native.db.open, name))
+			try(pcall(native.db.open, name))
 		end)
 	end
 	local strange
@@ -79,18 +79,18 @@ const probe = `return function(event)
 	return strange
 end`
 
-// checkProbe runs a probe of tenant a beside the rows and the locks of tenant
-// b and the locks of tenant a itself.
-func checkProbe(t *testing.T, name, key, lockName string) {
+// checkIntrusion runs the intrusion as tenant a, beside the rows and the locks of
+// tenant b and the locks of tenant a itself.
+func checkIntrusion(t *testing.T, name, key, lockName string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, nil)
+		h := newHarness(t, nil)
 		h.mustRun(t, "b", `
 			local p = native.db.open("partition")
 			for _, k in ipairs{ "a", "b", "key", "!locks", "a/!locks" } do p:put(k, "of b") end`)
-		h.hold(t, "a", "held")
-		h.hold(t, "b", "held")
-		r := h.event(t, "a", probe, map[string]any{"name": name, "key": key, "lock": lockName})
+		h.holdLock(t, "a", "held")
+		h.holdLock(t, "b", "held")
+		r := h.runEvent(t, "a", intrusion, map[string]any{"name": name, "key": key, "lock": lockName})
 		if r.Error != nil || string(r.JSON) != "null" {
 			t.Errorf("partition %q, key %q, lock %q: got %s %v, want nothing of others", name, key, lockName, r.JSON, r.Error)
 		}
@@ -116,7 +116,7 @@ func checkProbe(t *testing.T, name, key, lockName string) {
 	})
 }
 
-// fragments are what forged names are made of.
+// fragments are parts of forged names.
 var fragments = []string{
 	"a", "b", "/", "!locks", "!", "..", ".", "%2f", "%", "\\", "\x00", "\xff", "\n", " ", ":", "#", "partition", "key",
 	"held", "native:", "\U0010FFFF", "\u2215", "A", "_", "-", strings.Repeat("x", 510),
@@ -130,21 +130,21 @@ func forged(r *rand.Rand) string {
 	return b.String()
 }
 
-func TestNoNameReachesTheLocksOrAnotherTenant(t *testing.T) {
+func TestForgedNamesReachNoLockOrOtherTenant(t *testing.T) {
 	for _, name := range []string{"!locks", "a/!locks", "b/!locks", "../b/partition", "b/partition", "/b/partition", "partition/../!locks"} {
-		checkProbe(t, name, "held", "held")
-		checkProbe(t, "partition", name, name)
+		checkIntrusion(t, name, "held", "held")
+		checkIntrusion(t, "partition", name, name)
 	}
 	const seed = 1
 	r := rand.New(rand.NewPCG(seed, seed))
 	for range 200 {
-		checkProbe(t, forged(r), forged(r), forged(r))
+		checkIntrusion(t, forged(r), forged(r), forged(r))
 	}
 }
 
-func FuzzNoNameReachesTheLocksOrAnotherTenant(f *testing.F) {
+func FuzzForgedNamesReachNoLockOrOtherTenant(f *testing.F) {
 	f.Add("!locks", "held", "held")
 	f.Add("a/!locks", "b/held", "../held")
 	f.Add("partition\x00", "\xff", "native:job")
-	f.Fuzz(checkProbe)
+	f.Fuzz(checkIntrusion)
 }

@@ -2,7 +2,7 @@ package tenant
 
 import "sync/atomic"
 
-// Budget counts what a run uses up of a limit.
+// Budget counts how much of a limit a run has used.
 type Budget struct {
 	// Name is the limit's name in the configuration.
 	Name string
@@ -11,8 +11,8 @@ type Budget struct {
 	used  atomic.Int64
 }
 
-// Spend takes n from the budget, or nothing and returns false if less than n
-// is left.
+// Spend takes n from the budget. If less than n is left, it takes nothing and
+// returns false.
 func (b *Budget) Spend(n int64) bool {
 	if b.used.Add(n) > b.Limit {
 		b.used.Add(-n)
@@ -21,5 +21,5 @@ func (b *Budget) Spend(n int64) bool {
 	return true
 }
 
-// Used is how much has been spent.
+// Used returns how much has been spent.
 func (b *Budget) Used() int64 { return b.used.Load() }

@@ -8,19 +8,19 @@ type Limits struct {
 	// Timeout is the longest wall time of a run. Default 30 s.
 	Timeout time.Duration
 	// Instructions is how many instructions of Lua a run may execute, library
-	// steps included. Default 0: no limit of their number.
+	// steps included. Default 0, which means no limit.
 	Instructions int64
-	// MemoryBytes is how much a run may hold at once. Default 128 MiB.
+	// MemoryBytes is how many bytes a run may hold at once. Default 128 MiB.
 	MemoryBytes int64
 	// Coroutines is how many coroutines may be alive at once. Default 1000.
 	Coroutines int
-	// DataOps is how many requests to native.db's table a run may cause,
-	// attempts to take db locks included. Default 100,000.
+	// DataOps is how many requests to native.db's table a run may make, attempts
+	// to acquire db locks included. Default 100,000.
 	DataOps int64
-	// LogBytes is how much a run may log. Default 1 MiB.
+	// LogBytes is how many bytes a run may log. Default 1 MiB.
 	LogBytes int64
-	// ResultBytes is the largest result of a run as JSON. Default 6 MiB, the
-	// most that AWS Lambda returns.
+	// ResultBytes is the largest size of a result in bytes of JSON. Default
+	// 6 MiB, the most that AWS Lambda returns.
 	ResultBytes int64
 }
 

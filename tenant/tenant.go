@@ -1,5 +1,6 @@
-// Package tenant says who is running: the tenant's id, the limits of its runs
-// and the prefix that keeps its rows apart from everybody else's.
+// Package tenant identifies tenants and bounds their runs: the tenant's id, the
+// limits of a run, and the prefix that separates its rows from those of other
+// tenants.
 package tenant
 
 import (
@@ -13,7 +14,7 @@ type ID string
 
 var idPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
 
-// Parse checks s and returns it as an ID.
+// Parse returns s as an ID. The error is about an s outside of the alphabet.
 func Parse(s string) (ID, error) {
 	if !idPattern.MatchString(s) {
 		return "", fmt.Errorf("tenant id %q: want 1 to 63 of a-z, 0-9, _ and -, first a letter or digit", s)

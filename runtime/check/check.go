@@ -1,5 +1,5 @@
-// Package check finds mistakes in scripts without running them: names that
-// nobody has defined, and fields that the libraries of scripts don't have.
+// Package check finds mistakes in scripts without running them: undefined
+// globals, and fields that the libraries of scripts don't have.
 package check
 
 import (
@@ -15,14 +15,14 @@ import (
 	"github.com/tidelock-lua/tidelock/runtime/compile"
 )
 
-// Names are the global variables of scripts. A table with fields is a Names
-// itself, everything else nil.
+// Names are the global variables of scripts. The value of a table is the Names of
+// its fields, that of everything else nil.
 type Names map[string]Names
 
 // Finding is one mistake.
 type Finding struct {
 	File string `json:"file"`
-	// Line and Column count from 1, Column in bytes; 0 is not known.
+	// Line and Column count from 1, Column in bytes; 0 means unknown.
 	Line    int    `json:"line"`
 	Column  int    `json:"column"`
 	Message string `json:"message"`
@@ -38,9 +38,11 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s", f.File, f.Line, f.Column, f.Message)
 }
 
-// Source checks a script. Its findings are in the order of their lines.
+// Source checks a script and returns its mistakes by line. One that doesn't
+// compile has a single finding: the syntax error. names are the globals that
+// every script has.
 func Source(ctx context.Context, file, source string, names Names) []Finding {
-	// The compiler refuses what is too deep for those who recurse.
+	// The compiler refuses what is too deep for the recursion here.
 	if _, err := compile.New(compile.Limits{}).Compile(ctx, file, source); err != nil {
 		var syntax *compile.SyntaxError
 		if !errors.As(err, &syntax) {
@@ -52,16 +54,15 @@ func Source(ctx context.Context, file, source string, names Names) []Finding {
 	if err != nil {
 		return []Finding{{File: file, Message: err.Error()}}
 	}
-	c := &checker{file: file, lines: strings.Split(source, "\n"), names: names, own: map[string]bool{}}
-	collect := &assigned{own: c.own}
+	c := &checker{file: file, lines: strings.Split(source, "\n"), names: names, defined: map[string]bool{}}
+	collect := &assignedGlobals{names: c.defined}
 	collect.block(chunk)
 	c.block(chunk, nil)
 	slices.SortStableFunc(c.findings, func(a, b Finding) int { return a.Line - b.Line })
 	return c.findings
 }
 
-// withoutShebang blanks a first line that is for the shell, as the compiler
-// does.
+// withoutShebang blanks a first line that begins with #, as the compiler does.
 func withoutShebang(source string) string {
 	if !strings.HasPrefix(source, "#") {
 		return source
@@ -70,7 +71,7 @@ func withoutShebang(source string) string {
 	return "\n" + rest
 }
 
-// removed says what to use in place of what Lua has and scripts don't.
+// removed maps what Lua has and scripts don't to what to use instead.
 var removed = map[string]string{
 	"io":                    "scripts have no files: use native.stream, or the event",
 	"os.execute":            "scripts run no programs",
@@ -105,16 +106,16 @@ var removed = map[string]string{
 	"coroutine.isyieldable": "that is Lua 5.3's",
 }
 
-// checker walks over a chunk with the local variables in mind.
+// checker walks a chunk and collects its mistakes.
 type checker struct {
 	file     string
 	lines    []string
 	names    Names
-	own      map[string]bool // globals that the script defines itself
+	defined  map[string]bool // globals that the script defines itself
 	findings []Finding
 }
 
-// scope is the local variables of a block, and those around it.
+// scope holds the local variables of a block, and those around it.
 type scope struct {
 	outer *scope
 	names []string
@@ -133,7 +134,7 @@ func (c *checker) report(line int, name, format string, args ...any) {
 	c.findings = append(c.findings, Finding{c.file, line, c.column(line, name), fmt.Sprintf(format, args...)})
 }
 
-// column is where a name first stands in a line, 0 if it doesn't.
+// column returns where a name first occurs in a line, 0 if it doesn't.
 func (c *checker) column(line int, name string) int {
 	if line < 1 || line > len(c.lines) {
 		return 0
@@ -157,8 +158,7 @@ func inName(b byte) bool {
 	return b == '_' || '0' <= b && b <= '9' || 'a' <= b|0x20 && b|0x20 <= 'z'
 }
 
-// block walks over statements, whose locals are alive to its end; s is what is
-// around them.
+// block checks statements in a scope of their own inside s, and returns it.
 func (c *checker) block(stmts []ast.Stmt, s *scope) *scope {
 	in := &scope{outer: s}
 	for _, stmt := range stmts {
@@ -214,7 +214,7 @@ func (c *checker) stmt(stmt ast.Stmt, s *scope) {
 	}
 }
 
-// function is function a.b:c() ... end.
+// function checks "function a.b:c() ... end".
 func (c *checker) function(t *ast.FuncDefStmt, s *scope) {
 	var self []string
 	if t.Name.Receiver != nil {
@@ -230,7 +230,7 @@ func (c *checker) body(f *ast.FunctionExpr, s *scope) {
 	c.block(f.Stmts, &scope{s, append(slices.Clone(f.ParList.Names), "arg")})
 }
 
-// target is what is assigned to: the field itself may be new.
+// target checks what is assigned to: the field itself may be new.
 func (c *checker) target(e ast.Expr, s *scope) {
 	if field, ok := e.(*ast.AttrGetExpr); ok {
 		if path := path(field.Object); len(path) > 0 && !s.has(path[0]) && c.lookup(path) != nil {
@@ -289,9 +289,9 @@ func (c *checker) expr(e ast.Expr, s *scope) {
 
 func (c *checker) known(name string) bool { _, ok := c.names[name]; return ok }
 
-// name reports a global that nobody defines.
+// name reports an undefined global.
 func (c *checker) name(t *ast.IdentExpr, s *scope) {
-	if s.has(t.Value) || c.known(t.Value) || c.own[t.Value] {
+	if s.has(t.Value) || c.known(t.Value) || c.defined[t.Value] {
 		return
 	}
 	if why, ok := removed[t.Value]; ok {
@@ -301,8 +301,8 @@ func (c *checker) name(t *ast.IdentExpr, s *scope) {
 	c.report(t.Line(), t.Value, "undefined global %s", t.Value)
 }
 
-// field reports a field that a known table doesn't have. It returns false if
-// the object isn't one.
+// field reports a field that a known table doesn't have. It returns false if the
+// object is no known table.
 func (c *checker) field(t *ast.AttrGetExpr, s *scope) bool {
 	whole := path(t)
 	if len(whole) < 2 || s.has(whole[0]) {
@@ -311,7 +311,7 @@ func (c *checker) field(t *ast.AttrGetExpr, s *scope) bool {
 	object := whole[:len(whole)-1]
 	if !c.known(whole[0]) {
 		full := strings.Join(whole, ".")
-		if why, ok := removed[full]; ok && !c.own[whole[0]] {
+		if why, ok := removed[full]; ok && !c.defined[whole[0]] {
 			c.report(t.Line(), whole[0], "%s is not there: %s", full, why)
 			return true
 		}
@@ -322,7 +322,7 @@ func (c *checker) field(t *ast.AttrGetExpr, s *scope) bool {
 		return false
 	}
 	key := whole[len(whole)-1]
-	if _, ok := table[key]; ok || c.own[strings.Join(whole, ".")] {
+	if _, ok := table[key]; ok || c.defined[strings.Join(whole, ".")] {
 		return true
 	}
 	full := strings.Join(whole, ".")
@@ -343,7 +343,7 @@ func (c *checker) lookup(path []string) Names {
 	return at
 }
 
-// path is a.b.c as a list, nil for anything else.
+// path returns the names of a.b.c, nil for anything else.
 func path(e ast.Expr) []string {
 	switch t := e.(type) {
 	case *ast.IdentExpr:

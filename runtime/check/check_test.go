@@ -12,7 +12,7 @@ var names = Names{
 	"native": {"sleep": nil, "lock": {"with": nil, "turn": nil}},
 }
 
-func TestMistakesAreFoundWithTheirPlace(t *testing.T) {
+func TestSourceFindsMistakes(t *testing.T) {
 	for _, test := range []struct{ source, want string }{
 		{"print(1)", ""},
 		{"prnt(1)", "a.lua:1:1: undefined global prnt"},

@@ -34,14 +34,14 @@ func (r *rewriter) assign(s *ast.AssignStmt) ast.Stmt {
 		return s // each object, key and value is in a register of its own already
 	}
 	fixed := r.fixTargets(s)
-	values := placed(&ast.LocalAssignStmt{Exprs: s.Rhs}, s)
+	values := positioned(&ast.LocalAssignStmt{Exprs: s.Rhs}, s)
 	var stores []ast.Stmt
 	for i, target := range s.Lhs {
 		name := fmt.Sprintf("(value %d)", i+1)
 		values.Names = append(values.Names, name)
-		stores = append(stores, placed(&ast.AssignStmt{
+		stores = append(stores, positioned(&ast.AssignStmt{
 			Lhs: []ast.Expr{target},
-			Rhs: []ast.Expr{placed(&ast.IdentExpr{Value: name}, target)},
+			Rhs: []ast.Expr{positioned(&ast.IdentExpr{Value: name}, target)},
 		}, target))
 	}
 	slices.Reverse(stores)
@@ -53,13 +53,13 @@ func (r *rewriter) assign(s *ast.AssignStmt) ast.Stmt {
 	r.declare(fixed.Names...)
 	r.declare(values.Names...)
 	r.leave()
-	return placed(&ast.DoBlockStmt{Stmts: body}, s)
+	return positioned(&ast.DoBlockStmt{Stmts: body}, s)
 }
 
-// fixTargets replaces objects and keys in the targets of s that could have
-// another value when it comes to storing, and returns the declaration of their
-// replacements. As in Lua, local variables are not copied unless the
-// statement itself assigns them.
+// fixTargets replaces objects and keys in the targets of s whose value could
+// change before the stores, and returns the declaration of their replacements.
+// As in Lua, local variables are not copied unless the statement itself assigns
+// them.
 func (r *rewriter) fixTargets(s *ast.AssignStmt) *ast.LocalAssignStmt {
 	assigned := map[string]bool{}
 	for _, target := range s.Lhs {
@@ -67,7 +67,7 @@ func (r *rewriter) fixTargets(s *ast.AssignStmt) *ast.LocalAssignStmt {
 			assigned[ident.Value] = true
 		}
 	}
-	decl := placed(&ast.LocalAssignStmt{}, s)
+	decl := positioned(&ast.LocalAssignStmt{}, s)
 	fix := func(expr ast.Expr, kind string, i int) ast.Expr {
 		switch e := expr.(type) {
 		case *ast.StringExpr, *ast.NumberExpr, *ast.TrueExpr, *ast.FalseExpr:
@@ -80,7 +80,7 @@ func (r *rewriter) fixTargets(s *ast.AssignStmt) *ast.LocalAssignStmt {
 		name := fmt.Sprintf("(%s %d)", kind, i+1)
 		decl.Names = append(decl.Names, name)
 		decl.Exprs = append(decl.Exprs, expr)
-		return placed(&ast.IdentExpr{Value: name}, expr)
+		return positioned(&ast.IdentExpr{Value: name}, expr)
 	}
 	for i, target := range s.Lhs {
 		if field, ok := target.(*ast.AttrGetExpr); ok {
@@ -130,7 +130,7 @@ func (r *rewriter) localAssign(s *ast.LocalAssignStmt) {
 		// gopher-lua compiles it like "local function f ... end" if that is
 		// the only expression; so there are two.
 		if _, ok := s.Exprs[0].(*ast.FunctionExpr); ok {
-			s.Exprs = append(s.Exprs, placed(&ast.NilExpr{}, s))
+			s.Exprs = append(s.Exprs, positioned(&ast.NilExpr{}, s))
 		}
 	}
 	r.declare(s.Names...)

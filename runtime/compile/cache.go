@@ -8,7 +8,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// cacheKey names a proto. The chunk's name belongs to it, because the proto
+// cacheKey identifies a proto. The chunk's name is part of it, because the proto
 // carries that name into errors and tracebacks.
 type cacheKey struct {
 	name string
@@ -21,7 +21,7 @@ type cacheEntry struct {
 	bytes int
 }
 
-// cache keeps the protos used last, up to a number of bytes.
+// cache keeps the most recently used protos, up to a number of bytes.
 type cache struct {
 	bytesMax int
 

@@ -11,7 +11,7 @@ import (
 	"github.com/yuin/gopher-lua/parse"
 )
 
-// Bounds that no configuration moves: the first two are Lua's own, the others
+// Bounds that can't be configured: the first two are Lua's own, the others
 // are what gopher-lua's instructions can hold.
 const (
 	localsMax     = 200    // local variables at once in a function
@@ -22,7 +22,7 @@ const (
 
 // Limits bound one compilation and what the compiler keeps. The zero value of
 // each field stands for the default that its comment names; a negative one
-// lets nothing through.
+// refuses every source.
 type Limits struct {
 	// SourceBytes is the longest source. Default 512 KiB.
 	SourceBytes int
@@ -49,15 +49,16 @@ type Limits struct {
 	// CacheBytes is how much memory the kept protos may take, as estimated by
 	// their size. Default 64 MiB.
 	CacheBytes int
-	// Charge is told the size of a string before a concatenation makes it, on
-	// the state that runs it; it refuses by raising an error on L. Default:
-	// nobody is told.
+	// Charge is called with the size of a string before a concatenation makes it,
+	// on the state that runs it; it refuses by raising an error on L. By default
+	// nothing is charged.
 	Charge func(L *lua.LState, bytes int64)
-	// Number is how a concatenation writes a number. Default: as gopher-lua does.
+	// Number returns a number as a concatenation writes it. By default it is
+	// written as gopher-lua does.
 	Number func(float64) string
 	// Join makes one string of texts that have size bytes in all, on the state
-	// that concatenates them. It is asked for strings of more than 256 KiB, which
-	// take long to copy, and may raise an error on L. Default: strings.Join.
+	// that concatenates them. It is called for strings of more than 256 KiB, which
+	// take long to copy, and may raise an error on L. Default strings.Join.
 	Join func(L *lua.LState, texts []string, size int) string
 }
 
@@ -91,20 +92,20 @@ func setDefault(field *int, value int) {
 // Compiler compiles Lua sources within its limits and keeps the results. It is
 // safe for use by several goroutines.
 type Compiler struct {
-	limits Limits
-	hidden *hiddenFunctions
-	slots  chan struct{} // one element per running compilation
-	cache  *cache
+	limits     Limits
+	intrinsics *intrinsics
+	slots      chan struct{} // one element per running compilation
+	cache      *cache
 }
 
 // New returns a compiler. It panics if limits.Concurrent is negative.
 func New(limits Limits) *Compiler {
 	limits = limits.withDefaults()
 	return &Compiler{
-		limits: limits,
-		hidden: newHiddenFunctions(limits),
-		slots:  make(chan struct{}, limits.Concurrent),
-		cache:  newCache(limits.CacheBytes),
+		limits:     limits,
+		intrinsics: newIntrinsics(limits),
+		slots:      make(chan struct{}, limits.Concurrent),
+		cache:      newCache(limits.CacheBytes),
 	}
 }
 
@@ -113,9 +114,9 @@ func New(limits Limits) *Compiler {
 // must not be changed. A source that is wrong or over a limit gives a
 // [*SyntaxError].
 //
-// When ctx ends first, its cause is returned at once. The stages that can't be
-// interrupted go on in the background, for the second or so that the limits
-// allow, and keep their slot.
+// When ctx ends first, Compile returns its cause at once. The stages that can't
+// be interrupted go on in the background, for about a second at most by the
+// default limits, and keep their slot.
 func (c *Compiler) Compile(ctx context.Context, name, source string) (*lua.FunctionProto, error) {
 	if len(source) > c.limits.SourceBytes {
 		return nil, &SyntaxError{File: name, Message: fmt.Sprintf("source has %d bytes (limit is %d)", len(source), c.limits.SourceBytes)}
@@ -133,7 +134,7 @@ func (c *Compiler) Compile(ctx context.Context, name, source string) (*lua.Funct
 	done := make(chan result, 1)
 	go func() {
 		defer func() { <-c.slots }()
-		done <- c.fill(ctx, key, source)
+		done <- c.compileAndCache(ctx, key, source)
 	}()
 	select {
 	case r := <-done:
@@ -148,9 +149,9 @@ type result struct {
 	err   error
 }
 
-// fill compiles source and keeps the proto, unless somebody else did while
-// this compilation was waiting.
-func (c *Compiler) fill(ctx context.Context, key cacheKey, source string) result {
+// compileAndCache compiles source and keeps the proto, unless another call has
+// done so while this one was waiting.
+func (c *Compiler) compileAndCache(ctx context.Context, key cacheKey, source string) result {
 	if proto, ok := c.cache.get(key); ok {
 		return result{proto: proto}
 	}
@@ -174,29 +175,29 @@ func (c *Compiler) translate(ctx context.Context, name, source string) (proto *l
 		return nil, 0, &SyntaxError{File: name, Line: 1, Message: "binary chunks can't be loaded"}
 	}
 	source = skipShebang(source)
-	refused := scan(name, source, &turns{ctx: ctx, rest: source}, c.limits)
+	refused := scan(name, source, &yieldingReader{ctx: ctx, rest: source}, c.limits)
 	if ctx.Err() != nil {
 		return nil, 0, context.Cause(ctx)
 	}
 	if refused != nil {
 		return nil, 0, refused
 	}
-	chunk, err := parse.Parse(&turns{ctx: ctx, rest: source}, name)
+	chunk, err := parse.Parse(&yieldingReader{ctx: ctx, rest: source}, name)
 	if ctx.Err() != nil {
 		return nil, 0, context.Cause(ctx)
 	}
 	if err != nil {
 		return nil, 0, parseError(name, source, err)
 	}
-	if chunk == nil { // the parser swallows panics whose value is no error
-		return nil, 0, recovered(name, "parser gave up silently")
+	if chunk == nil { // the parser swallows panics whose value isn't an error
+		return nil, 0, recovered(name, "parser failed without an error")
 	}
 	if err := checkDepth(name, chunk, c.limits); err != nil {
 		return nil, 0, err
 	}
 	r := &rewriter{file: name, limits: c.limits}
 	chunk = r.chunk(chunk)
-	hidden := r.hidden(c.hidden)
+	functions := r.nameIntrinsics(c.intrinsics)
 	if ctx.Err() != nil {
 		return nil, 0, context.Cause(ctx)
 	}
@@ -204,9 +205,9 @@ func (c *Compiler) translate(ctx context.Context, name, source string) (proto *l
 	if err != nil {
 		return nil, 0, compileError(name, err)
 	}
-	f := finisher{file: name, jumps: r.jumps, hidden: hidden}
-	f.finish(proto)
-	return proto, f.bytes, nil
+	p := patcher{file: name, jumps: r.jumps, intrinsics: functions}
+	p.patch(proto)
+	return proto, p.bytes, nil
 }
 
 // skipShebang drops the rest of a first line that begins with "#!", but not

@@ -11,7 +11,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-func TestSyntaxErrorsReadLikeLuas(t *testing.T) {
+func TestCompileReportsSyntaxErrorsAsLuaDoes(t *testing.T) {
 	tests := []struct {
 		name, source, want string
 		column             int
@@ -59,7 +59,7 @@ func TestSyntaxErrorsReadLikeLuas(t *testing.T) {
 	}
 }
 
-func TestSourcesThatCompile(t *testing.T) {
+func TestCompileTakes(t *testing.T) {
 	tests := []struct{ name, source string }{
 		{"nothing", ""},
 		{"a shebang alone", "#!/bin/tidelock"},
@@ -80,7 +80,7 @@ func TestSourcesThatCompile(t *testing.T) {
 	}
 }
 
-func TestPanicsBecomeErrorsWithoutTheirText(t *testing.T) {
+func TestRecoveredPanicShowsNoText(t *testing.T) {
 	cause := errors.New("index out of range")
 	for _, value := range []any{cause, "index out of range"} {
 		err := recovered("test", value)
@@ -93,17 +93,17 @@ func TestPanicsBecomeErrorsWithoutTheirText(t *testing.T) {
 	}
 }
 
-func TestCallsOfOddNamesCanFail(t *testing.T) {
-	ours := func(source string) (*lua.FunctionProto, error) {
+func TestTracebackShowsPrintableNames(t *testing.T) {
+	compile := func(source string) (*lua.FunctionProto, error) {
 		return New(Limits{}).Compile(context.Background(), "test", source)
 	}
 	for _, name := range []string{``, `\0\27[31m`, `\200`, strings.Repeat("x", 200)} {
-		got := results(ours, `local t = {["`+name+`"] = function() local x return x.y end} t["`+name+`"]()`)
+		got := results(compile, `local t = {["`+name+`"] = function() local x return x.y end} t["`+name+`"]()`)
 		if !strings.HasPrefix(got, "test:1: attempt to index") {
 			t.Errorf("name %q: got %q", name, got)
 		}
 	}
-	proto, err := ours(`t[""]() t["\n"]() t["a"]() local function f() t[""]() end`)
+	proto, err := compile(`t[""]() t["\n"]() t["a"]() local function f() t[""]() end`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestCallsOfOddNamesCanFail(t *testing.T) {
 	}
 }
 
-func TestEqualSourcesShareOneProto(t *testing.T) {
+func TestCompileReturnsTheSameProtoForEqualSources(t *testing.T) {
 	c := New(Limits{})
 	compile := func(name, source string) *lua.FunctionProto {
 		t.Helper()
@@ -136,7 +136,7 @@ func TestEqualSourcesShareOneProto(t *testing.T) {
 	}
 }
 
-func TestTheCacheDropsWhatWasUsedLeastRecently(t *testing.T) {
+func TestCacheDropsTheLeastRecentlyUsed(t *testing.T) {
 	c := newCache(100)
 	key := func(name string) cacheKey { return cacheKey{name: name} }
 	protos := map[string]*lua.FunctionProto{}
@@ -161,12 +161,12 @@ func TestTheCacheDropsWhatWasUsedLeastRecently(t *testing.T) {
 	}
 }
 
-func TestACallerWhoseContextEndsDoesNotWaitForASlot(t *testing.T) {
+func TestCompileWithAnEndedContextWaitsForNoSlot(t *testing.T) {
 	c := New(Limits{Concurrent: 1})
 	if _, err := c.Compile(t.Context(), "test", "return 1"); err != nil {
 		t.Fatal(err)
 	}
-	c.slots <- struct{}{} // somebody compiles
+	c.slots <- struct{}{} // another compilation runs
 	ended := errors.New("ended")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(ended)
@@ -182,7 +182,7 @@ func TestACallerWhoseContextEndsDoesNotWaitForASlot(t *testing.T) {
 	}
 }
 
-func TestStatesShareAProtoAtTheSameTime(t *testing.T) {
+func TestProtoRunsInSeveralStatesAtOnce(t *testing.T) {
 	const source = `
 		local function id(...) return ... end
 		local f for i = 1, 9 do local x = i if i == 5 then do local y = x f = function() return y end break end end end
@@ -190,14 +190,14 @@ func TestStatesShareAProtoAtTheSameTime(t *testing.T) {
 		local t = {` + "1,2,3,4,5,6,7,8,9,10,1,2,3,4,5,6,7,8,9,20,1,2,3,4,5,6,7,8,9,30,1,2,3,4,5,6,7,8,9,40,1,2,3,4,5,6,7,8,9,50" + `, id(7, 8)}
 		return a .. b .. f() .. #t .. t[52] .. "x" .. "y" .. "z" .. tostring(nil)`
 	c := New(Limits{Charge: func(*lua.LState, int64) {}})
-	ours := func(source string) (*lua.FunctionProto, error) {
+	compile := func(source string) (*lua.FunctionProto, error) {
 		return c.Compile(context.Background(), "test", source)
 	}
 	var wait sync.WaitGroup
 	for range 8 {
 		wait.Go(func() {
 			for range 20 {
-				if got, want := results(ours, source), "215528xyznil"; got != want {
+				if got, want := results(compile, source), "215528xyznil"; got != want {
 					t.Errorf("got %s, want %s", got, want)
 				}
 			}
@@ -206,8 +206,8 @@ func TestStatesShareAProtoAtTheSameTime(t *testing.T) {
 	wait.Wait()
 }
 
-// FuzzCompile looks for sources that make a stage panic or that no counted
-// limit stops from running long. It never runs them.
+// FuzzCompile searches for sources that make a stage panic, or that take long
+// within all limits. It never runs them.
 func FuzzCompile(f *testing.F) {
 	for _, tt := range translations {
 		f.Add(tt.source)
@@ -245,7 +245,7 @@ func BenchmarkCompile(b *testing.B) {
 			}
 		}
 	})
-	for name, limits := range map[string]Limits{"ours": {CacheBytes: -1}, "cached": {}} {
+	for name, limits := range map[string]Limits{"compile": {CacheBytes: -1}, "cached": {}} {
 		b.Run(name, func(b *testing.B) {
 			c := New(limits)
 			b.SetBytes(int64(len(source)))

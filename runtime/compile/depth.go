@@ -8,13 +8,13 @@ import (
 
 // checkDepth bounds how far from the chunk a node may be. Later stages and
 // gopher-lua's compiler recurse along these paths and fold numbers in time
-// that is quadratic in their length, so this one doesn't recurse.
+// that is quadratic in their length. So this stage itself uses a loop.
 func checkDepth(file string, chunk []ast.Stmt, limits Limits) *SyntaxError {
-	var w depthWalk
-	w.block(chunk, at{nesting: -1})
-	for len(w.todo) > 0 {
-		next := w.todo[len(w.todo)-1]
-		w.todo = w.todo[:len(w.todo)-1]
+	var c depthCheck
+	c.block(chunk, depth{nesting: -1})
+	for len(c.todo) > 0 {
+		next := c.todo[len(c.todo)-1]
+		c.todo = c.todo[:len(c.todo)-1]
 		switch {
 		case next.nesting > limits.Nesting:
 			message := fmt.Sprintf("chunk has too many syntax levels (limit is %d)", limits.Nesting)
@@ -24,81 +24,81 @@ func checkDepth(file string, chunk []ast.Stmt, limits Limits) *SyntaxError {
 			return &SyntaxError{File: file, Line: next.node.Line(), Message: message}
 		}
 		if stmt, ok := next.node.(ast.Stmt); ok {
-			w.stmt(stmt, next.at)
+			c.stmt(stmt, next.depth)
 		} else {
-			w.expr(next.node.(ast.Expr), next.at)
+			c.expr(next.node.(ast.Expr), next.depth)
 		}
 	}
 	return nil
 }
 
-// at is how deep a node lies.
-type at struct{ nesting, operators int }
+// depth is how deep a node is.
+type depth struct{ nesting, operators int }
 
-func (a at) inside() at { return at{a.nesting + 1, a.operators} }
-func (a at) below() at  { return at{a.nesting, a.operators + 1} }
+func (d depth) nested() depth  { return depth{d.nesting + 1, d.operators} }
+func (d depth) chained() depth { return depth{d.nesting, d.operators + 1} }
 
-type depthWalk struct {
+type depthCheck struct {
 	todo []depthStep
 }
 
 type depthStep struct {
 	node ast.PositionHolder
-	at
+	depth
 }
 
-func (w *depthWalk) push(node ast.PositionHolder, a at) {
-	w.todo = append(w.todo, depthStep{node, a})
+func (c *depthCheck) push(node ast.PositionHolder, d depth) {
+	c.todo = append(c.todo, depthStep{node, d})
 }
 
-func (w *depthWalk) block(stmts []ast.Stmt, a at) {
+func (c *depthCheck) block(stmts []ast.Stmt, d depth) {
 	for _, s := range stmts {
-		w.push(s, a.inside())
+		c.push(s, d.nested())
 	}
 }
 
-func (w *depthWalk) exprs(exprs []ast.Expr, a at) {
+func (c *depthCheck) exprs(exprs []ast.Expr, d depth) {
 	for _, e := range exprs {
 		if e != nil {
-			w.push(e, a)
+			c.push(e, d)
 		}
 	}
 }
 
-func (w *depthWalk) stmt(stmt ast.Stmt, a at) {
+func (c *depthCheck) stmt(stmt ast.Stmt, d depth) {
 	switch s := stmt.(type) {
 	case *ast.AssignStmt:
-		w.exprs(s.Lhs, a)
-		w.exprs(s.Rhs, a)
+		c.exprs(s.Lhs, d)
+		c.exprs(s.Rhs, d)
 	case *ast.LocalAssignStmt:
-		w.exprs(s.Exprs, a)
+		c.exprs(s.Exprs, d)
 	case *ast.FuncCallStmt:
-		w.push(s.Expr, a)
+		c.push(s.Expr, d)
 	case *ast.DoBlockStmt:
-		w.block(s.Stmts, a)
+		c.block(s.Stmts, d)
 	case *ast.WhileStmt:
-		w.push(s.Condition, a)
-		w.block(s.Stmts, a)
+		c.push(s.Condition, d)
+		c.block(s.Stmts, d)
 	case *ast.RepeatStmt:
-		w.push(s.Condition, a)
-		w.block(s.Stmts, a)
+		c.push(s.Condition, d)
+		c.block(s.Stmts, d)
 	case *ast.NumberForStmt:
-		w.exprs([]ast.Expr{s.Init, s.Limit, s.Step}, a)
-		w.block(s.Stmts, a)
+		c.exprs([]ast.Expr{s.Init, s.Limit, s.Step}, d)
+		c.block(s.Stmts, d)
 	case *ast.GenericForStmt:
-		w.exprs(s.Exprs, a)
-		w.block(s.Stmts, a)
+		c.exprs(s.Exprs, d)
+		c.block(s.Stmts, d)
 	case *ast.FuncDefStmt:
-		w.exprs([]ast.Expr{s.Name.Func, s.Name.Receiver, s.Func}, a)
+		c.exprs([]ast.Expr{s.Name.Func, s.Name.Receiver, s.Func}, d)
 	case *ast.ReturnStmt:
-		w.exprs(s.Exprs, a)
+		c.exprs(s.Exprs, d)
 	case *ast.IfStmt:
-		w.push(s.Condition, a)
-		w.block(s.Then, a)
+		c.push(s.Condition, d)
+		c.block(s.Then, d)
 		if next, ok := elseif(s); ok {
-			w.push(next, a.below())
+			c.push(next, d.chained())
 		} else {
-			w.block(s.Else, a)
+			c.block(s.Else, d)
 		}
 	}
 }
@@ -113,36 +113,36 @@ func elseif(s *ast.IfStmt) (*ast.IfStmt, bool) {
 	return next, ok
 }
 
-func (w *depthWalk) expr(expr ast.Expr, a at) {
+func (c *depthCheck) expr(expr ast.Expr, d depth) {
 	switch e := expr.(type) {
 	case *ast.AttrGetExpr:
-		w.push(e.Object, a.below())
-		w.push(e.Key, a.below())
+		c.push(e.Object, d.chained())
+		c.push(e.Key, d.chained())
 	case *ast.TableExpr:
 		for _, f := range e.Fields {
-			w.push(f.Value, a.inside())
+			c.push(f.Value, d.nested())
 			if f.Key != nil {
-				w.push(f.Key, a.inside())
+				c.push(f.Key, d.nested())
 			}
 		}
 	case *ast.FuncCallExpr:
-		w.exprs([]ast.Expr{e.Func, e.Receiver}, a.below())
-		w.exprs(e.Args, a.below())
+		c.exprs([]ast.Expr{e.Func, e.Receiver}, d.chained())
+		c.exprs(e.Args, d.chained())
 	case *ast.LogicalOpExpr:
-		w.exprs([]ast.Expr{e.Lhs, e.Rhs}, a.below())
+		c.exprs([]ast.Expr{e.Lhs, e.Rhs}, d.chained())
 	case *ast.RelationalOpExpr:
-		w.exprs([]ast.Expr{e.Lhs, e.Rhs}, a.below())
+		c.exprs([]ast.Expr{e.Lhs, e.Rhs}, d.chained())
 	case *ast.StringConcatOpExpr:
-		w.exprs([]ast.Expr{e.Lhs, e.Rhs}, a.below())
+		c.exprs([]ast.Expr{e.Lhs, e.Rhs}, d.chained())
 	case *ast.ArithmeticOpExpr:
-		w.exprs([]ast.Expr{e.Lhs, e.Rhs}, a.below())
+		c.exprs([]ast.Expr{e.Lhs, e.Rhs}, d.chained())
 	case *ast.UnaryMinusOpExpr:
-		w.push(e.Expr, a.below())
+		c.push(e.Expr, d.chained())
 	case *ast.UnaryNotOpExpr:
-		w.push(e.Expr, a.below())
+		c.push(e.Expr, d.chained())
 	case *ast.UnaryLenOpExpr:
-		w.push(e.Expr, a.below())
+		c.push(e.Expr, d.chained())
 	case *ast.FunctionExpr:
-		w.block(e.Stmts, a)
+		c.block(e.Stmts, d)
 	}
 }

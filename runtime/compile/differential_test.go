@@ -20,13 +20,14 @@ var programs = flag.Int("programs", 3000, "how many random programs to compare w
 const batch = 1000
 
 // burnMax is how often a program may call burn, stepsMax how many instructions
-// of ours it may take: far more than a right translation needs for burnMax.
+// it may execute: far more than a right translation needs for burnMax.
 const (
 	burnMax  = 300
 	stepsMax = 400_000
 )
 
-// prelude gives a program's functions to lua5.1; natives is its twin in Go.
+// prelude defines the functions that programs call, for lua5.1; natives defines
+// the same in Go.
 const prelude = `
 local out, fuel
 local function show(v)
@@ -52,12 +53,12 @@ function run(source)
 end
 `
 
-func TestRandomProgramsAgreeWithLua(t *testing.T) {
+func TestCompileAgreesWithLuaOnRandomPrograms(t *testing.T) {
 	if _, err := exec.LookPath("lua5.1"); err != nil {
 		t.Fatal("lua5.1 is missing; install it: apt-get install -y lua5.1")
 	}
 	compiler := New(Limits{CacheBytes: -1})
-	ours := func(source string) (*lua.FunctionProto, error) {
+	compile := func(source string) (*lua.FunctionProto, error) {
 		return compiler.Compile(context.Background(), "program", source)
 	}
 	wrong, plainWrong := 0, 0
@@ -67,22 +68,22 @@ func TestRandomProgramsAgreeWithLua(t *testing.T) {
 			sources = append(sources, program(uint64(seed)))
 		}
 		for i, want := range runLua(t, sources) {
-			if got := runOurs(ours, sources[i]); got != want {
+			if got := runProgram(compile, sources[i]); got != want {
 				if wrong++; wrong <= 5 {
 					t.Errorf("seed %d:\n got %.300s\nwant %.300s\nprogram:\n%s", first+i, got, want, sources[i])
 				}
 			}
-			if runOurs(plain, sources[i]) != want {
+			if runProgram(plain, sources[i]) != want {
 				plainWrong++
 			}
 		}
 	}
-	t.Logf("%d of %d programs differ (without the rewrite: %d)", wrong, *programs, plainWrong)
+	t.Logf("%d of %d programs differ (with plain gopher-lua: %d)", wrong, *programs, plainWrong)
 	if wrong > 0 {
 		t.Errorf("%d of %d programs differ", wrong, *programs)
 	}
 	if *programs >= 1000 && plainWrong == 0 {
-		t.Error("no program differs without the rewrite: they no longer show what it is for")
+		t.Error("no program differs with plain gopher-lua: they no longer show what the rewrite is for")
 	}
 }
 
@@ -116,8 +117,8 @@ func runLua(t *testing.T, sources []string) []string {
 	return lines
 }
 
-// runOurs compiles and runs a program and returns what it emitted.
-func runOurs(compile func(string) (*lua.FunctionProto, error), source string) (emitted string) {
+// runProgram compiles and runs a program and returns what it emitted.
+func runProgram(compile func(string) (*lua.FunctionProto, error), source string) (emitted string) {
 	proto, err := compile(source)
 	if err != nil {
 		return "compile: " + err.Error()
@@ -220,8 +221,8 @@ func show(v lua.LValue) string {
 	return v.Type().String()
 }
 
-// countdown is a context that ends when it has been asked a number of times,
-// which the VM does once per instruction.
+// countdown is a context that ends after a number of calls of Done, which the
+// interpreter calls once per instruction.
 type countdown struct {
 	context.Context
 	left int

@@ -1,20 +1,20 @@
-// Package compile turns Lua source into a [lua.FunctionProto]. It is the one
-// way in for host scripts, require and loadstring alike, and it exists because
-// gopher-lua's own way in can't be trusted with hostile sources (its parser and
-// compiler recurse, loop quadratically and can't be interrupted) nor, on some
-// ordinary programs, with the meaning of the source.
+// Package compile turns Lua source into a [lua.FunctionProto]. Host scripts,
+// require and loadstring all go through it. It exists because gopher-lua's own
+// parser and compiler can't be trusted with hostile sources (they recurse, have
+// quadratic loops and can't be interrupted), and because they mistranslate some
+// ordinary programs.
 //
-// A source passes these stages in order; the first that objects ends the way
-// with a [*SyntaxError]:
+// A source passes these stages in order; the first that refuses it returns a
+// [*SyntaxError]:
 //
-//	bytes     cap, no binary chunk, a leading "#!" line is skipped
+//	bytes     largest size, no binary chunk, a leading "#!" line is skipped
 //	tokens    nesting, operators of one expression, malformed numbers
 //	parse     gopher-lua's parser, whose stack the token stage has bounded
 //	depth     operators and elseif steps on one path, by a loop, not recursion
 //	rewrite   names, locals, upvalues, constants, jumps and work are counted,
-//	          and what gopher-lua would mistranslate is put into other words
+//	          and what gopher-lua would mistranslate is rewritten
 //	compile   gopher-lua's compiler
-//	finish    bytecode touched up, names cleaned, slack given back
+//	patch     bytecode corrected, names made printable, spare memory given back
 //	cache     by chunk name and hash of the source
 //
 // # What the rewrite repairs
@@ -24,7 +24,7 @@
 //	x, y = y, x                      sides meet in fresh locals, targets are set last to first
 //	r = r and f(r)   (r local)       through a fresh local; the same for r = (f())
 //	if false ... while not nil ...   constant conditions and operands are folded away
-//	for ... in ... do break end      a harmless local, so that no backward jump meets a jump
+//	for ... in ... do break end      an unused local, so that no backward jump meets a jump
 //	local f = function() f() end     f in the body is the outer f, not the new local
 //	local x ... fn ... break         a break that leaves a captured local becomes a goto
 //	goto continue                    closes the locals it leaves, and no others
@@ -32,19 +32,23 @@
 //	010, 1e999, 0xffffffffffffffff   are 10, infinity and 2^64
 //
 // Names made here, such as "(value 1)", can't be written in Lua, so no script
-// can mean one of them. Lines survive: an error names the line of the source.
+// can refer to one of them. Lines are kept: an error names the line of the source.
 //
-// # Hidden functions
+// # Intrinsics
 //
-// A chain of ".." makes a string as long as all its operands together in a
-// single instruction, unseen by any limit; even two may be half of what a run is
-// allowed. It is compiled as a call of a Go function that tells [Limits.Charge]
-// the size before the result is made, and writes numbers as Lua does. The call's target is a string literal that occurs nowhere in the
-// source; after compiling, that entry of the constant table is replaced by
-// the function itself. So the code reaches it without a global, local, upvalue
-// or environment, no script can read or replace it, and nobody has to bind
-// anything when the proto is instantiated. The long constructors above use the
-// same door.
+// An intrinsic is a Go function that compiled code calls and scripts can't
+// name. Concatenation is one: gopher-lua's instruction for a chain of ".." makes
+// a string as long as all its operands together, before any limit sees it; even
+// two may be half of what a run is allowed. So the chain is compiled as a call
+// of an intrinsic that calls [Limits.Charge] with the size before it makes the
+// result, and writes numbers as Lua does. The long constructors above need the
+// other one.
+//
+// The target of such a call is a string literal that occurs nowhere in the
+// source. After compiling, the patcher replaces that entry of the constant table
+// by the function itself. So the code reaches it without a global, local,
+// upvalue or environment, no script can read or replace it, and nothing has to
+// be bound when the proto is instantiated.
 //
 // # Sharing
 //

@@ -10,14 +10,13 @@ import (
 	"github.com/yuin/gopher-lua/parse"
 )
 
-// SyntaxError says why a source was refused: it isn't Lua, or it is over a
-// limit.
+// SyntaxError is the error of a source that isn't Lua or is over a limit.
 type SyntaxError struct {
 	// File is the chunk's name as given to Compile.
 	File string
-	// Line and Column count from 1; Column counts bytes. 0 means not known.
+	// Line and Column count from 1; Column counts bytes. 0 means unknown.
 	Line, Column int
-	// Message says what is wrong, in Lua's words where Lua has some.
+	// Message is what is wrong, in Lua's own wording where there is one.
 	Message string
 
 	cause error // what the compiler panicked with, for logs
@@ -31,8 +30,8 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Message)
 }
 
-// Unwrap returns what the parser or compiler panicked with if the error is a
-// failure of theirs, else nil. Its text is for logs, not for scripts.
+// Unwrap returns what the parser or compiler panicked with if the error is
+// theirs, else nil. Its text is for logs, not for scripts.
 func (e *SyntaxError) Unwrap() error { return e.cause }
 
 // recovered turns the value of a panic into an error.
@@ -46,8 +45,8 @@ func recovered(file string, value any) *SyntaxError {
 	return recovered(file, fmt.Errorf("%v", value))
 }
 
-// parserWords maps the scanner's and the parser's messages to Lua's.
-var parserWords = map[string]string{
+// parserMessages maps the scanner's and the parser's messages to Lua's.
+var parserMessages = map[string]string{
 	"parse error":                   "syntax error",
 	"unterminated string":           "unfinished string",
 	"unterminated multiline string": "unfinished long string",
@@ -65,23 +64,22 @@ func parseError(file, source string, err error) *SyntaxError {
 		return recovered(file, err)
 	}
 	message := at.Message
-	if words, ok := parserWords[message]; ok {
+	if words, ok := parserMessages[message]; ok {
 		message = words
 	}
 	if at.Pos.Line == parse.EOF {
 		return &SyntaxError{File: file, Line: 1 + newlines(source), Message: message + " near '<eof>'"}
 	}
 	message += " near '" + printable(at.Token) + "'"
-	if at.Pos.Column == 0 { // the scanner stands behind a newline that it didn't want
+	if at.Pos.Column == 0 { // the scanner is behind a newline that it didn't expect
 		return &SyntaxError{File: file, Line: at.Pos.Line - 1, Message: message}
 	}
 	column := tokenColumn(source, at.Pos.Line, at.Pos.Column, at.Token)
 	return &SyntaxError{File: file, Line: at.Pos.Line, Column: column, Message: message}
 }
 
-// compilerWords maps those messages of gopher-lua's compiler that Lua has
-// words for.
-var compilerWords = map[string]string{
+// compilerMessages maps messages of gopher-lua's compiler to Lua's.
+var compilerMessages = map[string]string{
 	"register overflow":                           "function or expression too complex",
 	"register overflow(too many local variables)": "function or expression too complex",
 	"too many local variables":                    "function or expression too complex",
@@ -95,7 +93,7 @@ func compileError(file string, err error) *SyntaxError {
 		return recovered(file, err)
 	}
 	message := at.Message
-	if words, ok := compilerWords[message]; ok {
+	if words, ok := compilerMessages[message]; ok {
 		message = words
 	}
 	return &SyntaxError{File: file, Line: at.Line, Message: message}
@@ -140,12 +138,12 @@ func newlines(source string) int {
 	}
 }
 
-// printableMax is the longest piece of source, in bytes, that an error or a
-// traceback shows.
+// printableMax is how many bytes of source an error or a traceback shows at
+// most.
 const printableMax = 60
 
-// printable returns s fit for one line of an error or traceback: short, valid
-// UTF-8, without control characters.
+// printable returns s as one line of an error or traceback may show it: short,
+// valid UTF-8, without control characters.
 func printable(s string) string {
 	cut := len(s) > printableMax
 	if cut {

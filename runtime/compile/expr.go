@@ -32,7 +32,7 @@ func (r *rewriter) expr(expr ast.Expr) ast.Expr {
 	case *ast.LogicalOpExpr:
 		return r.logical(e)
 	case *ast.RelationalOpExpr:
-		r.target(1)
+		r.countTargets(1)
 		e.Lhs, e.Rhs = r.expr(e.Lhs), r.expr(e.Rhs)
 	case *ast.StringConcatOpExpr:
 		return r.concat(e)
@@ -65,9 +65,9 @@ func (r *rewriter) call(e *ast.FuncCallExpr) {
 	r.exprs(e.Args)
 }
 
-// arithmetic rewrites a numeric operation and returns how many operations hang
-// together in it. gopher-lua looks at all of them whenever it compiles one of
-// them, to fold constants.
+// arithmetic rewrites a numeric operation and returns how many operations it
+// consists of. gopher-lua visits all of them whenever it compiles one of them,
+// to fold constants.
 func (r *rewriter) arithmetic(expr ast.Expr) (rewritten ast.Expr, size int) {
 	switch e := expr.(type) {
 	case *ast.ArithmeticOpExpr:
@@ -121,7 +121,7 @@ func mayFold(expr ast.Expr) bool {
 
 // logical rewrites "and" and "or" and drops a constant left side.
 func (r *rewriter) logical(e *ast.LogicalOpExpr) ast.Expr {
-	r.target(4)
+	r.countTargets(4)
 	e.Lhs, e.Rhs = r.expr(e.Lhs), r.expr(e.Rhs)
 	switch truth(e.Lhs) {
 	case unknown:
@@ -142,9 +142,9 @@ func (r *rewriter) not(e *ast.UnaryNotOpExpr) ast.Expr {
 	e.Expr = r.expr(e.Expr)
 	switch truth(e.Expr) {
 	case always:
-		return placed(&ast.FalseExpr{}, e)
+		return positioned(&ast.FalseExpr{}, e)
 	case never:
-		return placed(&ast.TrueExpr{}, e)
+		return positioned(&ast.TrueExpr{}, e)
 	}
 	return e
 }
@@ -171,8 +171,8 @@ func single(expr ast.Expr) ast.Expr {
 	return expr
 }
 
-// concat rewrites a..b..c as a call that accounts for its result. Operands are
-// evaluated and joined in the same order in both forms.
+// concat rewrites a..b..c as a call of the intrinsic that charges its result.
+// Operands are evaluated and joined in the same order in both forms.
 func (r *rewriter) concat(e *ast.StringConcatOpExpr) ast.Expr {
 	operands := []ast.Expr{r.expr(e.Lhs)}
 	last := e
@@ -187,7 +187,7 @@ func (r *rewriter) concat(e *ast.StringConcatOpExpr) ast.Expr {
 	e.Lhs = operands[0]
 	last.Rhs = single(r.expr(last.Rhs))
 	operands = append(operands, last.Rhs)
-	return r.hook(concatHook, e, operands...)
+	return r.callIntrinsic(concatIntrinsic, e, operands...)
 }
 
 // table rewrites a constructor. gopher-lua stores items without a key in
@@ -196,28 +196,28 @@ func (r *rewriter) concat(e *ast.StringConcatOpExpr) ast.Expr {
 // have changed, and a final call's values go to the wrong place. A final call
 // makes it store all its values even if it has a key.
 func (r *rewriter) table(e *ast.TableExpr) ast.Expr {
-	items, broken := 0, false
+	items, mistranslated := 0, false
 	for _, f := range e.Fields {
 		f.Value = r.expr(f.Value)
 		full := items > 0 && items%lua.FieldsPerFlush == 0
 		if f.Key != nil {
 			f.Key, f.Value = r.expr(f.Key), single(f.Value)
-			broken = broken || full
+			mistranslated = mistranslated || full
 			continue
 		}
 		items++
-		broken = broken || full && f == e.Fields[len(e.Fields)-1] && multiple(f.Value)
+		mistranslated = mistranslated || full && f == e.Fields[len(e.Fields)-1] && multiple(f.Value)
 	}
 	if items > positionalMax {
 		r.fail(e.Line(), "table constructor has too many items (limit is %d)", positionalMax)
 	}
-	if !broken {
+	if !mistranslated {
 		return e
 	}
 	if last := e.Fields[len(e.Fields)-1]; last.Key == nil && multiple(last.Value) {
 		e.Fields = e.Fields[:len(e.Fields)-1]
 		r.keyItems(e)
-		return r.hook(extendHook, e, e, r.integer(items-1, e), last.Value)
+		return r.callIntrinsic(extendIntrinsic, e, e, r.integer(items-1, e), last.Value)
 	}
 	r.keyItems(e)
 	return e
@@ -237,7 +237,7 @@ func (r *rewriter) keyItems(e *ast.TableExpr) {
 }
 
 func (r *rewriter) integer(n int, origin ast.PositionHolder) ast.Expr {
-	e := placed(&ast.NumberExpr{Value: fmt.Sprint(n)}, origin)
+	e := positioned(&ast.NumberExpr{Value: fmt.Sprint(n)}, origin)
 	r.number(e)
 	return e
 }

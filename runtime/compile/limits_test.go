@@ -21,7 +21,7 @@ func series(n int, format, separator string) string {
 	return strings.Join(parts, separator)
 }
 
-func TestLimitsHoldExactly(t *testing.T) {
+func TestLimitsAreExact(t *testing.T) {
 	rep := strings.Repeat
 	tests := []struct {
 		name   string
@@ -89,7 +89,7 @@ func TestLimitsHoldExactly(t *testing.T) {
 
 // The quadratic loops of gopher-lua are bounded by counting their steps, so
 // these are refused however fast the machine is.
-func TestQuadraticSourcesAreRefusedByTheirWork(t *testing.T) {
+func TestWorkLimitRefusesQuadraticSources(t *testing.T) {
 	rep := strings.Repeat
 	tests := []struct {
 		name, source string
@@ -112,7 +112,7 @@ func TestQuadraticSourcesAreRefusedByTheirWork(t *testing.T) {
 	}
 }
 
-func TestBodiesBeyondTheReachOfAJumpAreRefused(t *testing.T) {
+func TestCompileRefusesFunctionsTooLongForAJump(t *testing.T) {
 	rep := strings.Repeat
 	tests := []struct{ name, source, want string }{
 		{"instructions", "local a, n = 1, 0 for i = 1, 2 do " + rep("a=a ", codeMax) + "n = n + 1 end return n", "function has too many instructions"},
@@ -128,7 +128,7 @@ func TestBodiesBeyondTheReachOfAJumpAreRefused(t *testing.T) {
 	}
 }
 
-// scriptRun is what came of a script in testdata.
+// scriptRun is the result of a script in testdata.
 type scriptRun struct {
 	printed []string
 	refused []string // errors of loadstring
@@ -136,7 +136,7 @@ type scriptRun struct {
 	err     error
 }
 
-// runScript runs a script of testdata with our loadstring and counts steps.
+// runScript runs a script of testdata with a loadstring that uses limits too.
 func runScript(t *testing.T, file string, limits Limits) scriptRun {
 	t.Helper()
 	source, err := os.ReadFile(filepath.Join("testdata", file))
@@ -177,7 +177,7 @@ func runScript(t *testing.T, file string, limits Limits) scriptRun {
 	return run
 }
 
-func TestHostileSourcesAreRefusedByTheStageMeantForThem(t *testing.T) {
+func TestHostileSourcesAreRefusedByTheirStage(t *testing.T) {
 	const levels, operators = "too many syntax levels", "too many operators"
 	tests := []struct {
 		file string
@@ -212,7 +212,7 @@ func TestHostileSourcesAreRefusedByTheStageMeantForThem(t *testing.T) {
 	}
 }
 
-func TestScriptsPrintWhatLuaPrints(t *testing.T) {
+func TestTranslationPrintsWhatLuaPrints(t *testing.T) {
 	for _, name := range []string{"assignments", "last_param", "dead_branch", "dead_branches"} {
 		t.Run(name, func(t *testing.T) {
 			want, err := os.ReadFile(filepath.Join("testdata", name+".want"))
@@ -231,7 +231,7 @@ func TestScriptsPrintWhatLuaPrints(t *testing.T) {
 	}
 }
 
-func TestAnErrorFarDownTheStackIsCaught(t *testing.T) {
+func TestTranslationCatchesAnErrorFarDownTheStack(t *testing.T) {
 	run := runScript(t, "deep_error.lua", Limits{})
 	if run.err != nil || len(run.printed) != 2 || !strings.HasPrefix(run.printed[0], "false\t") {
 		t.Errorf("got %v, printed %q", run.err, run.printed)

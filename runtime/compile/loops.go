@@ -7,30 +7,31 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// gotoLine is added to the index of a goto statement to make the line that
-// gopher-lua is told for it. The finisher finds the statement's instructions
-// by that line and puts the real one back.
+// gotoLine plus the index of a goto statement is the line that gopher-lua is
+// given for it. The patcher finds the statement's instructions by that line and
+// puts the real one back.
 const gotoLine = 1 << 30
 
-// jump is a goto statement: where it stands and how many local variables are
-// alive at its label. gopher-lua often closes those too.
+// jump is a goto statement: its line, and how many local variables are alive at
+// its label. gopher-lua often closes those too.
 type jump struct{ line, active int }
 
 // headName is a local at the head of a body that could begin with a jump.
-// gopher-lua shortens chains of jumps and reads the target of a jump back to
-// another jump wrongly, so no such target may be a jump. A label needs none:
-// the only jump that can follow it leaves the loop, and no goto is behind that.
+// gopher-lua shortens chains of jumps, and gets the target wrong when a jump
+// back meets another jump, so no such target may be a jump. A label needs no
+// such local: the only jump that can follow it leaves the loop, and no goto is
+// behind that.
 const headName = "(head)"
 
 func (r *rewriter) while(s *ast.WhileStmt) ast.Stmt {
-	r.target(3)
+	r.countTargets(3)
 	s.Condition = r.expr(s.Condition)
 	switch truth(s.Condition) {
 	case never:
-		return placed(&ast.DoBlockStmt{}, s)
+		return positioned(&ast.DoBlockStmt{}, s)
 	case always: // no instruction stands between the loop's begin and its body
 		l := r.enterLoop()
-		s.Stmts = r.jumpTarget(s, s.Stmts)
+		s.Stmts = r.jumpTargetBody(s, s.Stmts)
 		return r.leaveLoop(s, l)
 	}
 	l := r.enterLoop()
@@ -39,16 +40,16 @@ func (r *rewriter) while(s *ast.WhileStmt) ast.Stmt {
 }
 
 func (r *rewriter) repeat(s *ast.RepeatStmt) ast.Stmt {
-	r.target(4)
+	r.countTargets(4)
 	l := r.enterLoop()
 	l.until = true
-	s.Stmts = r.jumpTarget(s, s.Stmts)
+	s.Stmts = r.jumpTargetBody(s, s.Stmts)
 	s.Condition = r.expr(s.Condition)
 	return r.leaveLoop(s, l)
 }
 
 func (r *rewriter) numberFor(s *ast.NumberForStmt) ast.Stmt {
-	r.target(1)
+	r.countTargets(1)
 	s.Init, s.Limit = r.expr(s.Init), r.expr(s.Limit)
 	if s.Step != nil {
 		s.Step = r.expr(s.Step)
@@ -60,7 +61,7 @@ func (r *rewriter) numberFor(s *ast.NumberForStmt) ast.Stmt {
 	return r.leaveLoop(s, l)
 }
 
-// iterator are the locals that the iterator of a loop is kept in.
+// iterator names the locals that keep the iterator of a loop.
 var iterator = []string{"(iterator)", "(iterated)", "(iteration)"}
 
 func (r *rewriter) genericFor(s *ast.GenericForStmt) ast.Stmt {
@@ -68,23 +69,24 @@ func (r *rewriter) genericFor(s *ast.GenericForStmt) ast.Stmt {
 		// gopher-lua evaluates these registers below the free ones, and a call in
 		// front of a field or a method overwrites what it needs. In a local
 		// statement it doesn't.
-		before := placed(&ast.LocalAssignStmt{Names: iterator, Exprs: s.Exprs}, s)
+		before := positioned(&ast.LocalAssignStmt{Names: iterator, Exprs: s.Exprs}, s)
 		s.Exprs = nil
 		for _, name := range iterator {
-			s.Exprs = append(s.Exprs, placed(&ast.IdentExpr{Value: name}, s))
+			s.Exprs = append(s.Exprs, positioned(&ast.IdentExpr{Value: name}, s))
 		}
-		return r.stmt(placed(&ast.DoBlockStmt{Stmts: []ast.Stmt{before, s}}, s))
+		return r.stmt(positioned(&ast.DoBlockStmt{Stmts: []ast.Stmt{before, s}}, s))
 	}
-	r.target(3)
+	r.countTargets(3)
 	r.exprs(s.Exprs)
 	l := r.enterLoop("(for generator)", "(for state)", "(for control)")
 	r.declare(s.Names...)
-	s.Stmts = r.jumpTarget(s, s.Stmts)
+	s.Stmts = r.jumpTargetBody(s, s.Stmts)
 	return r.leaveLoop(s, l)
 }
 
-// takesRegisters says whether an iterator's expression is more than the usual:
-// a call of a function, a method of a variable, a variable, a constant.
+// takesRegisters reports whether an iterator's expression needs registers of its
+// own. A call of a function, a method of a variable, a variable and a constant
+// don't.
 func takesRegisters(e ast.Expr) bool {
 	switch t := e.(type) {
 	case *ast.FuncCallExpr:
@@ -95,7 +97,7 @@ func takesRegisters(e ast.Expr) bool {
 	return !isPath(e)
 }
 
-// isPath says whether an expression is a variable, or fields of one by names.
+// isPath reports whether an expression is a variable, or a.b.c of one.
 func isPath(e ast.Expr) bool {
 	field, ok := e.(*ast.AttrGetExpr)
 	if !ok {
@@ -114,8 +116,9 @@ func (r *rewriter) enterLoop(names ...string) *loop {
 	return l
 }
 
-// jumpTarget rewrites the body of loop s, which is the target of a jump back.
-func (r *rewriter) jumpTarget(s ast.Stmt, body []ast.Stmt) []ast.Stmt {
+// jumpTargetBody rewrites the body of loop s, whose first instruction is the
+// target of a jump back.
+func (r *rewriter) jumpTargetBody(s ast.Stmt, body []ast.Stmt) []ast.Stmt {
 	if !mayBeginWithJump(body) {
 		return r.stmts(body)
 	}
@@ -123,15 +126,15 @@ func (r *rewriter) jumpTarget(s ast.Stmt, body []ast.Stmt) []ast.Stmt {
 	return append([]ast.Stmt{head(s)}, r.stmts(body)...)
 }
 
-// leaveLoop ends the loop's scope and puts the label behind it that a break
-// asked for.
+// leaveLoop ends the loop's scope and puts a label behind it if a break became a
+// goto.
 func (r *rewriter) leaveLoop(s ast.Stmt, l *loop) ast.Stmt {
 	r.leave()
 	if l.exit == "" {
 		return s
 	}
-	exit := placed(&ast.LabelStmt{Name: l.exit}, s)
-	return placed(&ast.DoBlockStmt{Stmts: []ast.Stmt{s, exit}}, s)
+	exit := positioned(&ast.LabelStmt{Name: l.exit}, s)
+	return positioned(&ast.DoBlockStmt{Stmts: []ast.Stmt{s, exit}}, s)
 }
 
 func head(origin ast.PositionHolder) ast.Stmt {
@@ -175,19 +178,19 @@ func (r *rewriter) breakLoop(s *ast.BreakStmt) ast.Stmt {
 		}
 		if b.loop.exit == "" {
 			r.loops++
-			r.target(1)
+			r.countTargets(1)
 			b.loop.exit = fmt.Sprintf("(loop %d)", r.loops)
 		}
 		g := &ast.GotoStmt{Label: b.loop.exit}
-		r.mark(g, jump{line: s.Line(), active: b.loop.active})
+		r.recordGoto(g, jump{line: s.Line(), active: b.loop.active})
 		return g
 	}
 	r.fail(s.Line(), "no loop to break near 'break'")
 	return nil
 }
 
-// mark enters g as the goto statement j.
-func (r *rewriter) mark(g *ast.GotoStmt, j jump) {
+// recordGoto notes g as the goto statement j.
+func (r *rewriter) recordGoto(g *ast.GotoStmt, j jump) {
 	r.fn.gotos++
 	g.SetLine(gotoLine + len(r.jumps))
 	g.SetLastLine(j.line) // gopher-lua takes the line of a block's end from it
@@ -197,7 +200,7 @@ func (r *rewriter) mark(g *ast.GotoStmt, j jump) {
 func (r *rewriter) gotoLabel(s *ast.GotoStmt) {
 	here := r.fn.block
 	index := len(r.jumps)
-	r.mark(s, jump{line: s.Line(), active: here.active()})
+	r.recordGoto(s, jump{line: s.Line(), active: here.active()})
 	for b := here; b != nil; b = b.parent {
 		r.spend(1)
 		if l, ok := b.labels[s.Label]; ok {
@@ -205,13 +208,13 @@ func (r *rewriter) gotoLabel(s *ast.GotoStmt) {
 			return
 		}
 	}
-	here.waiting = append(here.waiting, waitingGoto{name: s.Label, jump: index, active: here.active()})
+	here.pending = append(here.pending, pendingGoto{name: s.Label, jump: index, active: here.active()})
 }
 
-// label enters a label; last says that nothing but labels follows it in its
-// block, whose variables are no longer in scope then.
+// label notes a label. last means that only labels follow it in its block, whose
+// variables are no longer in scope then.
 func (r *rewriter) label(s *ast.LabelStmt, last bool) {
-	r.target(1)
+	r.countTargets(1)
 	b := r.fn.block
 	r.spend(r.fn.gotos - b.gotos)
 	if old, ok := b.labels[s.Name]; ok {
@@ -225,11 +228,11 @@ func (r *rewriter) label(s *ast.LabelStmt, last bool) {
 		b.labels = map[string]label{}
 	}
 	b.labels[s.Name] = l
-	still := b.waiting[:0]
-	for _, g := range b.waiting {
+	pending := b.pending[:0]
+	for _, g := range b.pending {
 		switch {
 		case g.name != s.Name:
-			still = append(still, g)
+			pending = append(pending, g)
 		case g.active < l.active:
 			name := b.names[g.active-b.first]
 			r.fail(r.jumps[g.jump].line, "<goto %s> jumps into the scope of local '%s'", s.Name, name)
@@ -237,5 +240,5 @@ func (r *rewriter) label(s *ast.LabelStmt, last bool) {
 			r.jumps[g.jump].active = l.active
 		}
 	}
-	b.waiting = still
+	b.pending = pending
 }

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// program writes a random Lua program, the same one for the same seed. What
-// programs compute goes out through emit; burn ends the ones that loop for too
-// long. They stay clear of what Lua leaves open and of how libraries print
-// numbers, so two Lua implementations must agree on every emitted value.
+// program writes a random Lua program, the same one for the same seed. Programs
+// report what they compute through emit; burn ends those that loop for too long.
+// They avoid what Lua leaves open and how libraries print numbers, so two Lua
+// implementations must agree on every emitted value.
 func program(seed uint64) string {
 	g := &generator{random: rand.New(rand.NewPCG(seed, 0x7469646c)), room: 40}
 	g.line("local n1, n2, v1, v2 = 1, 2, nil, true")

@@ -6,20 +6,20 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// rewriter counts what the compiler will need and puts what it would
-// mistranslate into other words. It changes the tree in place, in the order of
-// the source, and recurses: checkDepth has bounded the tree. Refusals are
-// panics with a [*SyntaxError].
+// rewriter counts what gopher-lua's compiler will need and rewrites what it would
+// mistranslate. It changes the tree in place, in the order of the source, and
+// recurses: checkDepth has bounded the tree. It refuses a source by a panic with
+// a [*SyntaxError].
 type rewriter struct {
-	file      string
-	limits    Limits
-	fn        *function // the current one
-	functions int       // so far
-	work      int       // so far
-	jumps     []jump
-	loops     int // with a label behind them, so far
-	hooks     []hook
-	reserved  map[string]bool // string literals that look like one of ours
+	file           string
+	limits         Limits
+	fn             *function // the current one
+	functions      int       // so far
+	work           int       // so far
+	jumps          []jump
+	loops          int // with a label behind them, so far
+	intrinsicCalls []intrinsicCall
+	reserved       map[string]bool // string literals that could be the name of an intrinsic
 }
 
 // chunk rewrites a whole chunk.
@@ -43,7 +43,7 @@ func (r *rewriter) refuse(what string, limit int) {
 	r.fail(r.fn.line, "function at line %d has too many %s (limit is %d)", r.fn.line, what, limit)
 }
 
-// spend accounts for n steps of the compiler's quadratic loops.
+// spend counts n steps of the compiler's quadratic loops.
 func (r *rewriter) spend(n int) {
 	if r.work += n; r.work > r.limits.Work {
 		r.fail(r.fn.line, "chunk is too complex (limit is %d steps of the compiler)", r.limits.Work)
@@ -120,23 +120,23 @@ func (r *rewriter) stmt(stmt ast.Stmt) ast.Stmt {
 }
 
 func (r *rewriter) ifElse(s *ast.IfStmt) ast.Stmt {
-	r.target(3)
+	r.countTargets(3)
 	s.Condition = r.expr(s.Condition)
 	switch truth(s.Condition) {
 	case always:
-		return r.only(s, s.Then)
+		return r.taken(s, s.Then)
 	case never:
-		return r.only(s, s.Else)
+		return r.taken(s, s.Else)
 	}
 	s.Then = r.block(s.Then)
 	s.Else = r.block(s.Else)
 	return s
 }
 
-// only returns the branch that is always taken in the place of s. A block
-// stays a block, even an empty one: it decides which label is a block's last.
-func (r *rewriter) only(s *ast.IfStmt, branch []ast.Stmt) ast.Stmt {
-	return placed(&ast.DoBlockStmt{Stmts: r.block(branch)}, s)
+// taken returns the branch of s that is always taken. A block stays a block,
+// even an empty one: it decides which label is a block's last.
+func (r *rewriter) taken(s *ast.IfStmt, branch []ast.Stmt) ast.Stmt {
+	return positioned(&ast.DoBlockStmt{Stmts: r.block(branch)}, s)
 }
 
 // functionDef rewrites "function a.b:c() ... end".
@@ -151,7 +151,8 @@ func (r *rewriter) functionDef(s *ast.FuncDefStmt) {
 	r.function(s.Func, "self")
 }
 
-// function rewrites a function's body. Self is "self" or nothing.
+// function rewrites a function's body; self is the name of a hidden first
+// parameter, if it has one.
 func (r *rewriter) function(f *ast.FunctionExpr, self ...string) {
 	params := append(self, f.ParList.Names...)
 	if f.ParList.HasVargs {
@@ -162,8 +163,8 @@ func (r *rewriter) function(f *ast.FunctionExpr, self ...string) {
 	r.leaveFunction()
 }
 
-// placed gives node the lines of origin.
-func placed[T ast.PositionHolder](node T, origin ast.PositionHolder) T {
+// positioned returns node with the lines of origin.
+func positioned[T ast.PositionHolder](node T, origin ast.PositionHolder) T {
 	node.SetLine(origin.Line())
 	node.SetLastLine(origin.LastLine())
 	return node

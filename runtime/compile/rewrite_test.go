@@ -9,7 +9,7 @@ import (
 )
 
 // translations are programs with what Lua 5.1 returns for them, joined by
-// spaces. Those that plain gopher-lua gets wrong say so.
+// spaces, and whether plain gopher-lua returns the same.
 var translations = []struct {
 	name, source, want string
 	plainRight         bool
@@ -81,14 +81,14 @@ func items(n int) string {
 	return strings.Join(list, ", ")
 }
 
-func TestTranslationsMeanWhatLuaMeans(t *testing.T) {
+func TestRewriteMeansWhatLuaMeans(t *testing.T) {
 	compiler := New(Limits{})
 	for _, tt := range translations {
 		t.Run(tt.name, func(t *testing.T) {
-			ours := func(source string) (*lua.FunctionProto, error) {
+			compile := func(source string) (*lua.FunctionProto, error) {
 				return compiler.Compile(context.Background(), "test", source)
 			}
-			if got := results(ours, tt.source); got != tt.want {
+			if got := results(compile, tt.source); got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
 			if right := results(plain, tt.source) == tt.want; right != tt.plainRight {
@@ -123,7 +123,7 @@ func results(compile func(string) (*lua.FunctionProto, error), source string) (j
 	return strings.Join(list, " ")
 }
 
-func TestErrorsNameTheLineOfTheSource(t *testing.T) {
+func TestRewriteKeepsLines(t *testing.T) {
 	tests := []struct {
 		name, source, want string
 	}{
@@ -137,19 +137,19 @@ func TestErrorsNameTheLineOfTheSource(t *testing.T) {
 		{"in a loop with a head", "for k in pairs({1}) do\n\ndo if true then error('here') end end end", "test:3: here"},
 		{"behind a shebang", "#!/usr/bin/env tidelock\nerror('here')", "test:2: here"},
 	}
-	ours := func(source string) (*lua.FunctionProto, error) {
+	compile := func(source string) (*lua.FunctionProto, error) {
 		return New(Limits{}).Compile(context.Background(), "test", source)
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := results(ours, tt.source); !strings.HasPrefix(got, tt.want) {
+			if got := results(compile, tt.source); !strings.HasPrefix(got, tt.want) {
 				t.Errorf("got %q, want %q first", got, tt.want)
 			}
 		})
 	}
 }
 
-func TestGotoLinesDoNotReachTheBytecode(t *testing.T) {
+func TestPatchPutsTheLinesOfGotosBack(t *testing.T) {
 	proto, err := New(Limits{}).Compile(context.Background(), "test",
 		"local f\nfor i = 1, 2 do\nif i then local x f = function() return x end break end\nif i then goto next end\n::next:: end")
 	if err != nil {
@@ -162,7 +162,7 @@ func TestGotoLinesDoNotReachTheBytecode(t *testing.T) {
 	}
 }
 
-func TestEmptyTablesGetAHintWhereFieldsFollow(t *testing.T) {
+func TestPatchHintsAtFieldsOfEmptyTables(t *testing.T) {
 	tests := []struct {
 		name, source string
 		want         int

@@ -10,15 +10,14 @@ import (
 	"github.com/yuin/gopher-lua/parse"
 )
 
-// scan reads the tokens of source, which it gets from a reader, before the
-// parser does. It refuses what would make the parser's stack grow without bound:
-// too many open brackets and blocks, too many operators before their operand is
-// complete. It uses the parser's own scanner, so the two can't disagree about
-// what a token is.
+// scan reads the tokens of source from a reader, before the parser does. It
+// refuses what would make the parser's stack grow without bound: too many open
+// brackets and blocks, too many operators before their operand is complete. It
+// uses the parser's own scanner, so the two can't disagree about what a token is.
 func scan(file, source string, from io.Reader, limits Limits) *SyntaxError {
 	s := tokenScan{file: file, limits: limits, operators: []int{0}}
 	scanner := parse.NewScanner(from, file)
-	lexer := &parse.Lexer{} // the scanner leaves a note for the parser in it
+	lexer := &parse.Lexer{} // the scanner keeps state for the parser in it
 	for {
 		tok, err := scanner.Scan(lexer)
 		if err != nil {
@@ -79,7 +78,7 @@ func (s *tokenScan) enter(tok ast.Token) *SyntaxError {
 	return nil
 }
 
-// reset notes that the expression of the current level is complete.
+// reset forgets the operators of the current level: its expression is complete.
 func (s *tokenScan) reset() {
 	level := len(s.operators) - 1
 	s.open -= s.operators[level]
@@ -92,8 +91,8 @@ func (s *tokenScan) refuse(tok ast.Token, message string) *SyntaxError {
 }
 
 // number returns a numeral in the form in which gopher-lua reads its value
-// right: it takes 007 for octal, 1e999 for NaN and loses hexadecimal numbers
-// above 2^63. Hexadecimal numbers above 2^64-1 become that, as in C.
+// right: it takes 007 for octal and 1e999 for NaN, and misreads hexadecimal
+// numbers above 2^63. Hexadecimal numbers above 2^64-1 become 2^64-1, as in C.
 func number(numeral string) (string, bool) {
 	var value float64
 	if len(numeral) > 2 && (numeral[1] == 'x' || numeral[1] == 'X') {

@@ -2,10 +2,10 @@ package compile
 
 import "slices"
 
-// function is what the rewrite knows of the Lua function that it is in.
+// function is the Lua function that the rewrite is in.
 type function struct {
 	parent    *function
-	line      int // of its first line; 0: the main chunk
+	line      int // of its first line; 0 for the main chunk
 	block     *block
 	upvalues  map[string]bool // outer variables in use, by name as in gopher-lua
 	constants map[constant]int
@@ -22,36 +22,36 @@ type constant struct {
 // block is a scope of local variables. gopher-lua keeps them in consecutive
 // registers, so their number is also the next free register.
 type block struct {
-	parent   *block // nil: the function's own block
+	parent   *block // nil for the function's own block
 	first    int    // register of its first variable
 	names    []string
 	captured bool  // a closure refers to one of its variables
-	loop     *loop // not nil: it is a loop's body
+	loop     *loop // of which it is the body, or nil
 	labels   map[string]label
-	waiting  []waitingGoto
+	pending  []pendingGoto
 	gotos    int // the function's goto statements when the block began
 }
 
 // active returns how many variables are alive.
 func (b *block) active() int { return b.first + len(b.names) }
 
-// loop is what a break statement has to know.
+// loop is what a break statement needs of its loop.
 type loop struct {
 	active int    // variables outside
 	until  bool   // a condition follows in which the body's variables are alive
-	exit   string // label behind the loop, "" as long as nobody asks for it
+	exit   string // label behind the loop, "" if no goto needs it
 }
 
 type label struct{ active, line int }
 
-// waitingGoto is a goto statement whose label hasn't been seen yet.
-type waitingGoto struct {
+// pendingGoto is a goto statement whose label hasn't been seen yet.
+type pendingGoto struct {
 	name   string
 	jump   int // index in rewriter.jumps
 	active int
 }
 
-// variable says where a name leads.
+// variable is what kind of variable a name resolves to.
 type variable int
 
 const (
@@ -69,17 +69,17 @@ func (r *rewriter) enter(l *loop) {
 	r.fn.block = b
 }
 
-// leave ends the current block. Its waiting gotos look further outside, where
-// the block's variables are gone.
+// leave ends the current block. Its pending gotos pass to the block outside,
+// where the block's variables are gone.
 func (r *rewriter) leave() {
 	b := r.fn.block
 	r.spend(r.fn.gotos - b.gotos)
-	for _, g := range b.waiting {
+	for _, g := range b.pending {
 		if b.parent == nil {
 			r.fail(r.jumps[g.jump].line, "no visible label '%s' for <goto>", g.name)
 		}
 		g.active = min(g.active, b.first)
-		b.parent.waiting = append(b.parent.waiting, g)
+		b.parent.pending = append(b.parent.pending, g)
 	}
 	r.fn.block = b.parent
 }
@@ -129,8 +129,8 @@ func (r *rewriter) resolve(name string) variable {
 	return global
 }
 
-// capture makes name an upvalue of the current function and of all between it
-// and owner.
+// capture makes name an upvalue of the current function and of all functions
+// between it and owner.
 func (r *rewriter) capture(name string, owner *function) {
 	for f := r.fn; f != owner; f = f.parent {
 		f.upvalues[name] = true
@@ -156,8 +156,8 @@ func (r *rewriter) constant(c constant) {
 	r.spend(i + 1)
 }
 
-// target notes that the current function gets n more jump targets.
-func (r *rewriter) target(n int) {
+// countTargets counts n more jump targets of the current function.
+func (r *rewriter) countTargets(n int) {
 	if r.fn.targets += n; r.fn.targets > codeMax {
 		r.refuse("jumps", codeMax)
 	}

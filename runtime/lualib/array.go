@@ -8,10 +8,10 @@ import (
 	"github.com/tidelock-lua/tidelock/native/vm"
 )
 
-// elementsAtOnce is how many elements of an array may be moved or filled
-// without a look at the run. While the garbage collector is at work each takes
-// some 10 ns.
-const elementsAtOnce = 1 << 14
+// elementsPerChunk is how many elements of an array may be moved or filled
+// between two interrupt checks. Each takes about 10 ns while the garbage
+// collector is at work.
+const elementsPerChunk = 1 << 14
 
 // getIndex returns t[i] without metamethods.
 func getIndex(t *lua.LTable, i int) lua.LValue {
@@ -30,8 +30,8 @@ func setIndex(t *lua.LTable, i int, v lua.LValue) {
 	t.RawSet(lua.LNumber(i), v)
 }
 
-// growArray makes room for n elements in t's array. gopher-lua copies an array
-// in one step each time that it has grown by a quarter.
+// growArray makes room for n elements in t's array. gopher-lua itself would copy
+// the array in one step, each time that it has grown by a quarter.
 func (c call) growArray(t *lua.LTable, n int) {
 	array := vm.Array(t)
 	if n <= cap(*array) {
@@ -40,27 +40,27 @@ func (c call) growArray(t *lua.LTable, n int) {
 	room := max(n, len(*array)+len(*array)/4)
 	c.run().Charge(int64(room) * valueBytes)
 	longer := make([]lua.LValue, 0, room)
-	for part := range slices.Chunk(*array, elementsAtOnce) {
+	for part := range slices.Chunk(*array, elementsPerChunk) {
 		longer = append(longer, part...)
 		c.run().Step(len(part) / elementsPerStep)
 	}
 	*array = longer
 }
 
-// fillArray prepares t for a value at index i: gopher-lua fills an array up to
-// the index that is written. Where that is much, it is done in steps here, and
-// the array doubles where gopher-lua's would grow by a quarter.
+// fillArray prepares t for a value at index i: gopher-lua fills an array with nil
+// up to the index that is written. Where that is much, it is done here in chunks,
+// and the array doubles where gopher-lua's would grow by a quarter.
 func (c call) fillArray(t *lua.LTable, i int) {
 	array := vm.Array(t)
-	if i-len(*array) <= elementsAtOnce {
+	if i-len(*array) <= elementsPerChunk {
 		return
 	}
 	for len(*array) < i {
 		from := len(*array)
-		if from == cap(*array) { // to clear all the room at once may take long
-			c.growArray(t, min(i, max(2*from, elementsAtOnce)))
+		if from == cap(*array) { // clearing all the room at once may take long
+			c.growArray(t, min(i, max(2*from, elementsPerChunk)))
 		}
-		*array = (*array)[:min(from+elementsAtOnce, i, cap(*array))]
+		*array = (*array)[:min(from+elementsPerChunk, i, cap(*array))]
 		filled := (*array)[from:]
 		for n := range filled {
 			filled[n] = lua.LNil
@@ -72,8 +72,8 @@ func (c call) fillArray(t *lua.LTable, i int) {
 // moveUp moves each element of an array to the next, and drops the last. When
 // the run ends meanwhile, one element is there twice.
 func (c call) moveUp(array []lua.LValue) {
-	for end := len(array); end > 1; end -= elementsAtOnce {
-		first := max(end-elementsAtOnce, 1)
+	for end := len(array); end > 1; end -= elementsPerChunk {
+		first := max(end-elementsPerChunk, 1)
 		copy(array[first:end], array[first-1:end-1])
 		c.run().Step((end - first) / elementsPerStep)
 	}
@@ -82,8 +82,8 @@ func (c call) moveUp(array []lua.LValue) {
 // moveDown moves each element of an array to the one before, and drops the
 // first. When the run ends meanwhile, one element is there twice.
 func (c call) moveDown(array []lua.LValue) {
-	for first := 1; first < len(array); first += elementsAtOnce {
-		end := min(first+elementsAtOnce, len(array))
+	for first := 1; first < len(array); first += elementsPerChunk {
+		end := min(first+elementsPerChunk, len(array))
 		copy(array[first-1:end-1], array[first:end])
 		c.run().Step((end - first) / elementsPerStep)
 	}

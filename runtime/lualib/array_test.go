@@ -8,7 +8,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native/vm"
 )
 
-func TestLongArraysAreMovedLikeShortOnes(t *testing.T) {
+func TestTableMovesLongArraysLikeShortOnes(t *testing.T) {
 	run := newRun(t, vm.Limits{})
 	got := do(t, run, `
 		local wrong = ""
@@ -46,8 +46,8 @@ func TestLongArraysAreMovedLikeShortOnes(t *testing.T) {
 	}
 }
 
-func TestAFarIndexFillsTheArray(t *testing.T) {
-	check(t, []give{
+func TestRawSetOfAFarIndexFillsTheArray(t *testing.T) {
+	check(t, []example{
 		{`(function() local t = { "a", "b", x = 1 } rawset(t, 100000, "z") return #t, t[1], t[2], t[3], t[99999], t[100000], t.x end)()`, `100000 "a" "b" nil nil "z" 1`},
 		{`(function() local t = { "a", "b", x = 1 } table.insert(t, 100000, "z") return #t, t[2], t[3], t[100000], t.x end)()`, `100000 "b" nil "z" 1`},
 		{`(function() local t = {} rawset(t, 50000, 1) rawset(t, 100000, 2) local n = 0 for k, v in pairs(t) do n = n + k * v end return n end)()`, `250000`},
@@ -56,8 +56,8 @@ func TestAFarIndexFillsTheArray(t *testing.T) {
 	})
 }
 
-// looks counts how often a script looks at its run.
-func looks(t *testing.T, source string) (n int) {
+// polls counts how often a script is checked for interrupts.
+func polls(t *testing.T, source string) (n int) {
 	t.Helper()
 	run := vm.NewRun(vm.Config{Clock: clock.NewDual(clock.System()), Yield: func() { n++ }})
 	t.Cleanup(run.Close)
@@ -73,22 +73,22 @@ func looks(t *testing.T, source string) (n int) {
 	return n
 }
 
-func TestNothingLongIsDoneInOneGo(t *testing.T) {
+func TestLongWorkIsPolled(t *testing.T) {
 	const mega = 1 << 20
 	for _, tt := range []struct {
 		source string
 		want   int
 	}{
-		{`local t = {} for i = 1, 200 do t[i] = i end table.insert(t, 1e6, 1)`, 1_000_000 / elementsAtOnce},
-		{`rawset({}, 1e6, 1)`, 1_000_000 / elementsAtOnce},
-		{`local t = { unpack(list, 1, 100) } rawset(t, 5e5, 1) rawset(t, 1e6, 1)`, 1_500_000 / elementsAtOnce}, // the first half is copied once
-		{`table.insert(list, 1, 0) table.remove(list, 1)`, 2 * 200_000 / elementsAtOnce},
+		{`local t = {} for i = 1, 200 do t[i] = i end table.insert(t, 1e6, 1)`, 1_000_000 / elementsPerChunk},
+		{`rawset({}, 1e6, 1)`, 1_000_000 / elementsPerChunk},
+		{`local t = { unpack(list, 1, 100) } rawset(t, 5e5, 1) rawset(t, 1e6, 1)`, 1_500_000 / elementsPerChunk}, // the first half is copied once
+		{`table.insert(list, 1, 0) table.remove(list, 1)`, 2 * 200_000 / elementsPerChunk},
 		// What is written is copied once more at the end.
 		{`string.format(("%s"):rep(16), big:sub(1, 1e6), big:sub(1, 1e6), big:sub(1, 1e6), big:sub(1, 1e6), big, big, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0)`, 2 * 20_000_000 / blockBytes},
 		{`big:sub(1, 4e6):gsub("aaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbb")`, 2 * 4_000_000 / blockBytes},
 	} {
-		if got := looks(t, statement(tt.source)); got < tt.want {
-			t.Errorf("%s: got %d looks, want at least %d", tt.source, got, tt.want)
+		if got := polls(t, statement(tt.source)); got < tt.want {
+			t.Errorf("%s: got %d polls, want at least %d", tt.source, got, tt.want)
 		}
 	}
 	got := 0
@@ -98,21 +98,21 @@ func TestNothingLongIsDoneInOneGo(t *testing.T) {
 		t.Error("the texts aren't joined")
 	}
 	if want := 16 * mega / blockBytes; got < want-2 {
-		t.Errorf("Join: got %d looks, want %d", got, want)
+		t.Errorf("Join: got %d polls, want %d", got, want)
 	}
 }
 
-func TestALongResultHasAllItsPieces(t *testing.T) {
-	piece := func(i int) string { return strings.Repeat(string(rune('a'+i%26)), 1000+i*37) }
+func TestBufferKeepsAllParts(t *testing.T) {
+	part := func(i int) string { return strings.Repeat(string(rune('a'+i%26)), 1000+i*37) }
 	run := newRun(t, vm.Limits{})
 	var want strings.Builder
 	b := buffer{run: run}
 	for i := range 2000 {
-		b.text(piece(i))
+		b.text(part(i))
 		b.char('.')
-		want.WriteString(piece(i) + ".")
+		want.WriteString(part(i) + ".")
 	}
 	if got := b.String(); got != want.String() {
-		t.Errorf("got %d bytes, want %d: others", len(got), want.Len())
+		t.Errorf("got %d bytes, want %d, or they differ", len(got), want.Len())
 	}
 }

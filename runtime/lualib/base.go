@@ -24,8 +24,8 @@ var baseFunctions = []function{
 	{"unpack", baseUnpack},
 }
 
-// iterators makes next, pairs and ipairs, which belong together: pairs gives
-// the very function that next is.
+// iterators returns next, pairs and ipairs together, because pairs returns the
+// very function that next is.
 func iterators() []named {
 	shared := share([]function{
 		{"next", baseNext},
@@ -33,13 +33,13 @@ func iterators() []named {
 	})
 	next, ipairsNext := shared[0], shared[1].value
 	return append(share([]function{
-		{"pairs", func(c call) int { return c.iterate(next.value, lua.LNil) }},
-		{"ipairs", func(c call) int { return c.iterate(ipairsNext, lua.LNumber(0)) }},
+		{"pairs", func(c call) int { return c.retIterator(next.value, lua.LNil) }},
+		{"ipairs", func(c call) int { return c.retIterator(ipairsNext, lua.LNumber(0)) }},
 	}), next)
 }
 
-// iterate gives what a generic for takes to go over the table in argument 1.
-func (c call) iterate(iterator, first lua.LValue) int {
+// retIterator returns what a generic for needs to visit the table in argument 1.
+func (c call) retIterator(iterator, first lua.LValue) int {
 	t := c.table(1)
 	c.Push(iterator)
 	c.Push(t)
@@ -99,14 +99,14 @@ func baseGetMetatable(c call) int {
 	if t, ok := value.(*lua.LTable); ok {
 		vm.Materialize(t)
 	}
-	return c.give(c.GetMetatable(value))
+	return c.ret(c.GetMetatable(value))
 }
 
 func baseSetMetatable(c call) int {
 	t := c.table(1)
 	meta, ok := c.Get(2).(*lua.LTable)
 	if !ok && (c.Get(2) != lua.LNil || c.GetTop() < 2) {
-		c.bad(2, "nil or table expected")
+		c.argumentError(2, "nil or table expected")
 	}
 	if c.GetMetaField(t, "__metatable") != lua.LNil {
 		c.raise("cannot change a protected metatable")
@@ -115,18 +115,18 @@ func baseSetMetatable(c call) int {
 		vm.Materialize(meta) // its fields are looked up without a metatable
 		t.Metatable = meta
 	}
-	return c.give(t)
+	return c.ret(t)
 }
 
 func baseRawEqual(c call) int {
 	if s, ok := c.any(1).(lua.LString); ok {
 		c.run().Step(len(s) / bytesPerStep)
 	}
-	return c.give(lua.LBool(c.RawEqual(c.any(1), c.any(2))))
+	return c.ret(lua.LBool(c.RawEqual(c.any(1), c.any(2))))
 }
 
 func baseRawGet(c call) int {
-	return c.give(c.table(1).RawGet(c.any(2)))
+	return c.ret(c.table(1).RawGet(c.any(2)))
 }
 
 func baseRawSet(c call) int {
@@ -135,50 +135,50 @@ func baseRawSet(c call) int {
 		c.fillArray(t, int(n))
 	}
 	c.RawSet(t, key, value)
-	return c.give(t)
+	return c.ret(t)
 }
 
 func baseSelect(c call) int {
 	count := c.GetTop() - 1
 	c.run().Step(count / elementsPerStep)
 	if c.Get(1) == lua.LString("#") {
-		return c.giveNumber(float64(count))
+		return c.retNumber(float64(count))
 	}
 	n := c.integer(1)
 	if n < 0 {
 		n += count + 1
 	}
 	if n < 1 {
-		c.bad(1, "index out of range")
+		c.argumentError(1, "index out of range")
 	}
 	return max(0, count-n+1)
 }
 
-func baseType(c call) int { return c.giveText(c.any(1).Type().String()) }
+func baseType(c call) int { return c.retText(c.any(1).Type().String()) }
 
-func baseToString(c call) int { return c.give(toString(c.LState, c.any(1))) }
+func baseToString(c call) int { return c.ret(toString(c.LState, c.any(1))) }
 
 func baseToNumber(c call) int {
 	base := c.integerOr(2, 10)
 	if base == 10 {
 		switch v := c.any(1).(type) {
 		case lua.LNumber:
-			return c.give(v)
+			return c.ret(v)
 		case lua.LString:
 			if x, ok := parseNumber(string(v)); ok {
-				return c.giveNumber(x)
+				return c.retNumber(x)
 			}
 		}
-		return c.give(lua.LNil)
+		return c.ret(lua.LNil)
 	}
 	s := c.text(1)
 	if base < 2 || base > 36 {
-		c.bad(2, "base out of range")
+		c.argumentError(2, "base out of range")
 	}
 	if x, ok := parseWithBase(s, base); ok {
-		return c.giveNumber(x)
+		return c.retNumber(x)
 	}
-	return c.give(lua.LNil)
+	return c.ret(lua.LNil)
 }
 
 // parseWithBase reads a whole number with the given base.
@@ -223,10 +223,10 @@ func baseUnpack(c call) int {
 	return max(0, n)
 }
 
-// collectGarbageOptions holds what each option answers.
+// collectGarbageOptions maps each option to what it returns.
 var collectGarbageOptions = map[string]lua.LValue{
 	"collect":    lua.LNumber(0),
-	"count":      nil, // asks the run
+	"count":      nil, // from the run
 	"restart":    lua.LNumber(0),
 	"setpause":   lua.LNumber(200),
 	"setstepmul": lua.LNumber(200),
@@ -239,12 +239,12 @@ var collectGarbageOptions = map[string]lua.LValue{
 // the run holds, which lags behind.
 func baseCollectGarbage(c call) int {
 	option := c.textOr(1, "collect")
-	answer, ok := collectGarbageOptions[option]
+	result, ok := collectGarbageOptions[option]
 	if !ok {
-		c.bad(1, "invalid option '%.20s'", option)
+		c.argumentError(1, "invalid option '%.20s'", option)
 	}
-	if answer == nil {
-		return c.giveNumber(float64(c.run().Memory()) / 1024)
+	if result == nil {
+		return c.retNumber(float64(c.run().Memory()) / 1024)
 	}
-	return c.give(answer)
+	return c.ret(result)
 }

@@ -39,32 +39,33 @@ var uses = []struct{ name, body string }{
 	{"math", `math.floor(math.max(1.5, 2.5, math.abs(-3)))`},
 }
 
-// BenchmarkUses runs both libraries in turns, so that what else the machine
-// does hits both, and reports the ratio of their best times.
+// BenchmarkUses runs both libraries alternately, so that other load on the
+// machine affects both, and reports the ratio of their best times.
 func BenchmarkUses(b *testing.B) {
 	for _, use := range uses {
 		b.Run(use.name, func(b *testing.B) {
-			theirs := vm.NewRun(vm.Config{Clock: clock.NewDual(clock.System())})
-			defer theirs.Close()
+			plain := vm.NewRun(vm.Config{Clock: clock.NewDual(clock.System())})
+			defer plain.Close()
 			for _, open := range []lua.LGFunction{lua.OpenBase, lua.OpenString, lua.OpenTable, lua.OpenMath} {
-				open(theirs.Thread())
+				open(plain.Thread())
 			}
-			runOurs, runTheirs := prepare(b, newRun(b, vm.Limits{}), use.body), prepare(b, theirs, use.body)
-			best, bestTheirs := runOurs(), runTheirs()
+			measure, measurePlain := prepare(b, newRun(b, vm.Limits{}), use.body), prepare(b, plain, use.body)
+			best, bestPlain := measure(), measurePlain()
 			for b.Loop() {
-				best, bestTheirs = min(best, runOurs()), min(bestTheirs, runTheirs())
+				best, bestPlain = min(best, measure()), min(bestPlain, measurePlain())
 			}
 			b.ReportMetric(0, "ns/op")
-			b.ReportMetric(float64(best.Nanoseconds())/usesPerTurn, "ns/use")
-			b.ReportMetric(float64(best)/float64(bestTheirs), "of-gopher-lua")
+			b.ReportMetric(float64(best.Nanoseconds())/usesPerRound, "ns/use")
+			b.ReportMetric(float64(best)/float64(bestPlain), "of-gopher-lua")
 		})
 	}
 }
 
-// usesPerTurn is how often a use is repeated in one turn.
-const usesPerTurn = 20
+// usesPerRound is how often a use is repeated in one measurement.
+const usesPerRound = 20
 
-// prepare returns a function that takes one turn and tells its time.
+// prepare returns a function that runs body usesPerRound times and returns the
+// time that took.
 func prepare(b *testing.B, run *vm.Run, body string) func() time.Duration {
 	list := newTable()
 	for i := range 100 {
@@ -74,7 +75,7 @@ func prepare(b *testing.B, run *vm.Run, body string) func() time.Duration {
 	g.RawSetString("list", list)
 	g.RawSetString("text", lua.LString(strings.Repeat("the quick brown fox jumps over the lazy dog, ", 20)+"the needle in the haystack"))
 	g.RawSetString("csv", lua.LString(strings.TrimSuffix(strings.Repeat("alpha,12,beta,", 10), ",")))
-	source := fmt.Sprintf("for round = 1, %d do %s end", usesPerTurn, body)
+	source := fmt.Sprintf("for round = 1, %d do %s end", usesPerRound, body)
 	proto, err := compiler.Compile(context.Background(), "bench", source)
 	if err != nil {
 		b.Fatal(err)
@@ -106,7 +107,7 @@ func BenchmarkOpen(b *testing.B) {
 	})
 }
 
-func TestOpeningCostsFewAllocations(t *testing.T) {
+func TestOpenAllocatesLittle(t *testing.T) {
 	lib := New(compiler.Compile)
 	run := vm.NewRun(vm.Config{Clock: clock.NewDual(clock.System())})
 	defer run.Close()

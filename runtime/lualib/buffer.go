@@ -8,26 +8,26 @@ import (
 	"github.com/tidelock-lua/tidelock/native/vm"
 )
 
-// buffer collects the text of a result. It charges the run before it grows and
+// buffer builds the text of a result. It charges the run before it grows and
 // counts what is written as steps. A text that becomes long without having been
-// announced lies in parts until it is complete, because to grow is to copy, and
+// reserved is kept in parts until it is complete, because growing is copying, and
 // no copy may take long.
 type buffer struct {
 	strings.Builder          // of the last part
 	parts           []string // the others
 	sealed          int      // bytes in parts
-	charged         int      // bytes that the run was told of last
+	charged         int      // bytes charged last
 	run             *vm.Run
-	work            int // steps not told to the run yet
+	unreported      int // steps not reported to the run yet
 }
 
 const (
-	// blockBytes is how much is written between two looks at the run: some ten
+	// blockBytes is how much is written between two interrupt checks: about ten
 	// microseconds' worth.
 	blockBytes = 64 << 10
-	// partMin is the size from which on a part isn't copied into a larger one.
+	// partMin is the size from which on a part isn't copied to grow.
 	partMin = 256 << 10
-	// partMax bounds the parts that nothing larger is written to.
+	// partMax is the capacity of a part, unless a single write is larger.
 	partMax = 4 << 20
 )
 
@@ -59,8 +59,8 @@ func (b *buffer) charge(need int) {
 	charge(b.run, float64(need))
 }
 
-// String returns what was written, without the room that was to spare: it would
-// be held, and no account would know.
+// String returns what was written, without spare capacity: the run would hold
+// that, and nothing would count it.
 func (b *buffer) String() string {
 	s := b.Builder.String()
 	if b.parts != nil {
@@ -72,7 +72,7 @@ func (b *buffer) String() string {
 	return s
 }
 
-// joined makes one text of many that have size bytes in all.
+// joined returns the concatenation of texts, which have size bytes in all.
 func joined(run *vm.Run, texts []string, size int) string {
 	whole := buffer{run: run}
 	whole.Grow(size)
@@ -82,8 +82,8 @@ func joined(run *vm.Run, texts []string, size int) string {
 	return whole.Builder.String()
 }
 
-// Join makes one string of texts that have size bytes in all. It looks at the
-// run of L again and again, where that takes long.
+// Join returns the concatenation of texts, which have size bytes in all. Where
+// that takes long, it checks the run of L for interrupts meanwhile.
 func Join(L *lua.LState, texts []string, size int) string {
 	for _, s := range texts {
 		if len(s) == size {
@@ -114,11 +114,12 @@ func (b *buffer) char(c byte) {
 
 // step counts n steps.
 func (b *buffer) step(n int) {
-	if b.work += n; b.work >= stepsPerTell {
-		b.run.Step(b.work)
-		b.work = 0
+	if b.unreported += n; b.unreported >= stepsPerReport {
+		b.run.Step(b.unreported)
+		b.unreported = 0
 	}
 }
 
-// stepsPerTell is how many small steps of a loop are told to the run at once.
-const stepsPerTell = 100
+// stepsPerReport is how many small steps of a loop are reported to the run at
+// once.
+const stepsPerReport = 100

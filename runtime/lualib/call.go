@@ -10,7 +10,7 @@ import (
 )
 
 // call is one call of a library function. Its methods read arguments, counted
-// from 1, and raise Lua's argument errors.
+// from 1, raise Lua's argument errors, and return results (ret).
 type call struct {
 	*lua.LState
 	name string // of the function
@@ -22,31 +22,31 @@ func (c call) run() *vm.Run { return vm.Of(c.LState) }
 // function.
 func (c call) raise(format string, args ...any) { vm.Raise(c.LState, format, args...) }
 
-// bad raises the error of an argument.
-func (c call) bad(n int, format string, args ...any) {
+// argumentError raises an error about argument n.
+func (c call) argumentError(n int, format string, args ...any) {
 	c.raise("bad argument #%d to '%s' (%s)", n, c.name, fmt.Sprintf(format, args...))
 }
 
-// expected raises the error of an argument of a wrong type.
-func (c call) expected(n int, what string) {
+// typeError raises the error of an argument that isn't of the type what.
+func (c call) typeError(n int, what string) {
 	got := "no value"
 	if n <= c.GetTop() {
 		got = c.Get(n).Type().String()
 	}
-	c.bad(n, "%s expected, got %s", what, got)
+	c.argumentError(n, "%s expected, got %s", what, got)
 }
 
-// absent tells whether an optional argument is missing.
+// absent reports whether an optional argument is missing.
 func (c call) absent(n int) bool { return c.Get(n) == lua.LNil }
 
 func (c call) any(n int) lua.LValue {
 	if n > c.GetTop() {
-		c.bad(n, "value expected")
+		c.argumentError(n, "value expected")
 	}
 	return c.Get(n)
 }
 
-// text reads a string; a number is taken for its text.
+// text reads a string, or a number as text.
 func (c call) text(n int) string {
 	switch v := c.Get(n).(type) {
 	case lua.LString:
@@ -54,7 +54,7 @@ func (c call) text(n int) string {
 	case lua.LNumber:
 		return formatNumber(float64(v))
 	}
-	c.expected(n, "string")
+	c.typeError(n, "string")
 	return ""
 }
 
@@ -65,7 +65,7 @@ func (c call) textOr(n int, missing string) string {
 	return c.text(n)
 }
 
-// number reads a number; a numeral is taken for its value.
+// number reads a number, or a string that is a numeral.
 func (c call) number(n int) float64 {
 	switch v := c.Get(n).(type) {
 	case lua.LNumber:
@@ -75,7 +75,7 @@ func (c call) number(n int) float64 {
 			return x
 		}
 	}
-	c.expected(n, "number")
+	c.typeError(n, "number")
 	return 0
 }
 
@@ -83,8 +83,8 @@ func (c call) number(n int) float64 {
 // to it are floats, and sums of two fit into an int.
 const integerMax = 1 << 53
 
-// integer reads a number without its fraction. What is beyond integerMax on
-// either side is taken for it, and nan for 0.
+// integer reads a number without its fraction. It is cut off at integerMax on
+// either side; nan is 0.
 func (c call) integer(n int) int { return toInteger(c.number(n)) }
 
 func (c call) integerOr(n, missing int) int {
@@ -106,11 +106,11 @@ func toInteger(x float64) int {
 	return int(x)
 }
 
-// table reads a table, and fills it if it is a library's.
+// table reads a table. One that is still empty because it is lazy is filled.
 func (c call) table(n int) *lua.LTable {
 	t, ok := c.Get(n).(*lua.LTable)
 	if !ok {
-		c.expected(n, "table")
+		c.typeError(n, "table")
 	}
 	if t.Metatable != lua.LNil {
 		vm.Materialize(t)
@@ -121,20 +121,20 @@ func (c call) table(n int) *lua.LTable {
 func (c call) function(n int) *lua.LFunction {
 	f, ok := c.Get(n).(*lua.LFunction)
 	if !ok {
-		c.expected(n, "function")
+		c.typeError(n, "function")
 	}
 	return f
 }
 
-// give pushes the only result of a function.
-func (c call) give(v lua.LValue) int {
+// ret returns v as the only result of a function.
+func (c call) ret(v lua.LValue) int {
 	c.Push(v)
 	return 1
 }
 
-func (c call) giveText(s string) int { return c.give(lua.LString(s)) }
+func (c call) retText(s string) int { return c.ret(lua.LString(s)) }
 
-func (c call) giveNumber(x float64) int { return c.give(lua.LNumber(x)) }
+func (c call) retNumber(x float64) int { return c.ret(lua.LNumber(x)) }
 
 // resultsMax is how many values a function may return, as in Lua 5.1.
 const resultsMax = 8000

@@ -16,7 +16,7 @@ var coroutineFunctions = []function{
 }
 
 func coroutineCreate(c call) int {
-	return c.give(c.run().NewCoroutine(c.function(1)))
+	return c.ret(c.run().NewCoroutine(c.function(1)))
 }
 
 func coroutineResume(c call) int {
@@ -26,20 +26,20 @@ func coroutineResume(c call) int {
 	results, err := c.run().Resume(c.LState, co, 2, n)
 	if err != nil {
 		c.run().DropTrace()
-		return c.failed(err)
+		return c.retError(err)
 	}
 	return 1 + results
 }
 
 func coroutineRunning(c call) int {
 	if co := c.run().RunningCoroutine(); co != nil {
-		return c.give(co)
+		return c.ret(co)
 	}
-	return c.give(lua.LNil)
+	return c.ret(lua.LNil)
 }
 
 func coroutineStatus(c call) int {
-	return c.giveText(vm.CoroutineStatus(c.coroutine(1)))
+	return c.retText(vm.CoroutineStatus(c.coroutine(1)))
 }
 
 // coroutineWrap returns a function that resumes a coroutine each time it is
@@ -47,7 +47,7 @@ func coroutineStatus(c call) int {
 // front, as in Lua 5.1.
 func coroutineWrap(c call) int {
 	co := c.run().NewCoroutine(c.function(1))
-	return c.give(vm.NewClosure(c.LState, func(L *lua.LState) int {
+	return c.ret(vm.NewClosure(c.LState, func(L *lua.LState) int {
 		run := vm.Of(L)
 		results, err := run.Resume(L, co, 1, L.GetTop())
 		if err != nil {
@@ -64,7 +64,7 @@ func coroutineYield(c call) int {
 func (c call) coroutine(n int) *lua.LState {
 	co, ok := c.Get(n).(*lua.LState)
 	if !ok {
-		c.expected(n, "coroutine")
+		c.typeError(n, "coroutine")
 	}
 	return co
 }

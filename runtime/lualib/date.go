@@ -14,23 +14,23 @@ const dateMax = 67_000_000_000_000_000
 
 func osDate(c call) int {
 	format := strings.TrimPrefix(c.textOr(1, "%c"), "!")
-	moment := wallTime(c.run())
+	moment := now(c.run())
 	if !c.absent(2) {
 		seconds := c.number(2)
 		if !(-dateMax <= seconds && seconds <= dateMax) {
-			return c.give(lua.LNil)
+			return c.ret(lua.LNil)
 		}
 		moment = time.Unix(int64(seconds), 0).UTC()
 	}
 	if strings.HasPrefix(format, "*t") {
-		return c.give(dateTable(c.LState, moment))
+		return c.ret(dateTable(c.LState, moment))
 	}
 	b := buffer{run: c.run()}
 	for {
 		i := strings.IndexByte(format, '%')
 		if i < 0 || i+1 == len(format) {
 			b.text(format)
-			return c.giveText(b.String())
+			return c.retText(b.String())
 		}
 		b.text(format[:i])
 		b.text(datePart(moment, format[i+1]))
@@ -87,7 +87,7 @@ var goLayouts = map[byte]string{
 }
 
 // datePart returns what a directive of C's strftime stands for in the C
-// locale. What is none stays as it is.
+// locale. An unknown directive is returned as it is.
 func datePart(t time.Time, directive byte) string {
 	if layout, ok := goLayouts[directive]; ok {
 		return t.Format(layout)

@@ -1,6 +1,7 @@
-// Package lualib is Lua 5.1's library for scripts that nobody trusts: base,
-// string, table, math and os, written anew because gopher-lua's own can't be
-// interrupted, allocate without a bound and reach the host.
+// Package lualib is Lua 5.1's library for untrusted scripts: base, string,
+// table, math, os, coroutine and debug.traceback. It exists because gopher-lua's
+// own library can't be interrupted, allocates without a bound and reaches the
+// host.
 //
 // Every loop that a script can make long counts its steps with the run, every
 // result is charged to the run before it is made, and a number is checked for
@@ -13,15 +14,13 @@
 // string.dump, string.gfind, table.foreach, table.foreachi, table.setn.
 //
 // Numbers as text. A whole number is written in full (1e15 is
-// 1000000000000000), minus zero as 0; others have 14 digits as in 5.1. The
-// interpreter's own .. writes other fractions than tostring: more digits, and
-// an exponent from 1e6 on. tonumber takes what 5.1's manual describes: nan and
-// inf are not numbers, a number ends at a zero byte no more than anywhere else,
-// and with a base a minus sign gives a negative number. The interpreter's own
-// coercions ("010"+0 is 8) stay gopher-lua's.
+// 1000000000000000), minus zero as 0; others have 14 digits as in 5.1. tonumber
+// takes what 5.1's manual describes: nan and inf are not numbers, a zero byte
+// doesn't end a number, and with a base a minus sign gives a negative number.
+// The interpreter's own coercions ("010"+0 is 8) stay gopher-lua's.
 //
 // Text. A zero byte in a pattern is a character; string.format's %s honours
-// __tostring and takes any value, %F is there, %d of a number that doesn't fit
+// __tostring and takes any value, %F exists, %d of a number that doesn't fit
 // raises. %c writes a zero byte, %s keeps those in its argument. A string has at
 // most 1 GiB. The metatable of strings can't be reached.
 //
@@ -33,7 +32,8 @@
 // some order and never an error; while sort runs, the table is as it was.
 // Table indices end at gopher-lua's limit for arrays.
 //
-// World. Local time is UTC on every host. os.clock is the time since the start
-// of the run. collectgarbage collects nothing; its count is 0. math.random has
-// a generator of its own in each run, seeded by chance.
+// Environment. Local time is UTC on every host. os.clock is the time since the
+// start of the run. collectgarbage collects nothing; its count lags behind what
+// the run holds. math.random has a generator of its own in each run, with a
+// random seed.
 package lualib

@@ -11,9 +11,9 @@ var environmentFunctions = []function{
 func baseGetEnvironment(c call) int {
 	f := c.functionOrLevel()
 	if f.IsG {
-		c.bad(1, "a library function has no environment")
+		c.argumentError(1, "a library function has no environment")
 	}
-	return c.give(f.Env)
+	return c.ret(f.Env)
 }
 
 func baseSetEnvironment(c call) int {
@@ -23,7 +23,7 @@ func baseSetEnvironment(c call) int {
 		c.raise("'setfenv' cannot change environment of given object")
 	}
 	f.Env = environment
-	return c.give(f)
+	return c.ret(f)
 }
 
 // functionOrLevel reads argument 1: a function, or the level of a running one
@@ -34,7 +34,7 @@ func (c call) functionOrLevel() *lua.LFunction {
 	}
 	level := c.integerOr(1, 1)
 	if level < 0 {
-		c.bad(1, "level must be non-negative")
+		c.argumentError(1, "level must be non-negative")
 	}
 	if level >= 1 {
 		if frame, ok := c.GetStack(level); ok {
@@ -43,6 +43,6 @@ func (c call) functionOrLevel() *lua.LFunction {
 			return f.(*lua.LFunction)
 		}
 	}
-	c.bad(1, "invalid level")
+	c.argumentError(1, "invalid level")
 	return nil
 }

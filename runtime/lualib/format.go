@@ -13,7 +13,7 @@ func stringFormat(c call) int {
 		i := strings.IndexByte(format, '%')
 		if i < 0 {
 			b.text(format)
-			return c.giveText(b.String())
+			return c.retText(b.String())
 		}
 		b.text(format[:i])
 		format = format[i+1:]
@@ -29,7 +29,7 @@ func stringFormat(c call) int {
 	}
 }
 
-// directive is what a % in a format begins, as in C.
+// directive is what follows a % in a format, as in C.
 type directive struct {
 	left, plus, space, alternate, zero bool
 	width, precision                   int // precision is -1 if there is none
@@ -111,13 +111,13 @@ func (c call) formatArgument(b *buffer, d directive, n int) {
 func (c call) wholeNumber(n int, limit float64) float64 {
 	x := math.Trunc(c.number(n))
 	if !(-1<<63 <= x && x < limit) {
-		c.bad(n, "number out of range")
+		c.argumentError(n, "number out of range")
 	}
 	return x
 }
 
-// bits reads a number for the unsigned verbs: a negative one stands for its
-// bits in two's complement, as in C.
+// bits reads a number for the unsigned verbs: of a negative one, the bits in
+// two's complement, as in C.
 func (c call) bits(n int) uint64 {
 	x := c.wholeNumber(n, 1<<64)
 	if x < 0 {
@@ -126,15 +126,15 @@ func (c call) bits(n int) uint64 {
 	return uint64(x)
 }
 
-// anyText returns the text of any value, as tostring gives it.
+// anyText reads any value as text, as tostring does.
 func (c call) anyText(n int) string {
 	if n > c.GetTop() {
-		c.expected(n, "string")
+		c.typeError(n, "string")
 	}
 	return ToString(c.LState, c.Get(n))
 }
 
-// sign returns what stands before a number.
+// sign returns the sign of a number, or the space in its place.
 func (d directive) sign(negative bool) string {
 	switch {
 	case negative:
@@ -236,8 +236,8 @@ func (d directive) text(b *buffer, s string) {
 	d.pad(b, "", s)
 }
 
-// pad writes prefix and digits in the width: zeros go between them, spaces
-// before or behind.
+// pad writes prefix and digits in the field's width: zeros go between them,
+// spaces before or behind.
 func (d directive) pad(b *buffer, prefix, digits string) {
 	missing := max(0, d.width-len(prefix)-len(digits))
 	padding := blanks[:missing]

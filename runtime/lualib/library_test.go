@@ -15,11 +15,11 @@ import (
 	"github.com/tidelock-lua/tidelock/native/vm"
 )
 
-// give is one script and what it must return.
-type give struct{ script, want string }
+// example is one script and what it must return.
+type example struct{ script, want string }
 
 // check runs each script in a run of its own.
-func check(t *testing.T, cases []give) {
+func check(t *testing.T, cases []example) {
 	t.Helper()
 	for _, c := range cases {
 		run := newRun(t, vm.Limits{Instructions: 10_000_000})
@@ -29,8 +29,8 @@ func check(t *testing.T, cases []give) {
 	}
 }
 
-func TestWhatGopherLuaAnswersWrongIsRight(t *testing.T) {
-	check(t, []give{
+func TestFunctionsAreRightWhereGopherLuasAreWrong(t *testing.T) {
+	check(t, []example{
 		{`math.huge == 1/0`, "true"},
 		{`tonumber("1e5"), tonumber("2e2"), tonumber("5e-07")`, "100000 200 4.9999999999999998e-07"},
 		{`tonumber("010"), tonumber("1_000"), tonumber("0b11"), tonumber("inf"), tonumber("nan")`, "10 nil nil nil nil"},
@@ -64,7 +64,7 @@ func TestWhatGopherLuaAnswersWrongIsRight(t *testing.T) {
 }
 
 func TestNumbersBeyondIntegersAreSafe(t *testing.T) {
-	check(t, []give{
+	check(t, []example{
 		{`#("x"):rep(-1e308), #("x"):rep(0/0), #(""):rep(1e308)`, "0 0 0"},
 		{`("abc"):sub(2, 1e308), ("abc"):sub(-1e308, 2), ("abc"):sub(2^31), ("abc"):sub(1/0), ("abc"):sub(0/0)`, `"bc" "ab" "" "" "abc"`},
 		{`select("#", ("abc"):byte(1e308)), ("abc"):byte(-1e308, 1e308)`, "0 97 98 99"},
@@ -97,7 +97,7 @@ func TestNumbersBeyondIntegersAreSafe(t *testing.T) {
 	})
 }
 
-func TestErrorsHaveThePositionOfTheirLevel(t *testing.T) {
+func TestErrorHasThePositionOfItsLevel(t *testing.T) {
 	source := "local function f(level) error('m', level) end\n" +
 		"local function g(level) f(level)\nend\n" +
 		"local out = {}\n" +
@@ -107,7 +107,7 @@ func TestErrorsHaveThePositionOfTheirLevel(t *testing.T) {
 	if got, want := do(t, run, source), `"m" "test:1: m" "test:2: m" "test:7: m"`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	check(t, []give{
+	check(t, []example{
 		{`select(2, pcall(error, 12))`, `"12"`},
 		{`local e = {} return select(2, pcall(error, e)) == e`, "true"},
 		{`select(2, pcall(assert, false, "why"))`, `"why"`},
@@ -116,8 +116,8 @@ func TestErrorsHaveThePositionOfTheirLevel(t *testing.T) {
 	})
 }
 
-func TestScriptsCannotReachTheMetatableOfStrings(t *testing.T) {
-	check(t, []give{
+func TestStringMetatableIsOutOfReach(t *testing.T) {
+	check(t, []example{
 		{`getmetatable("")`, "false"},
 		{`pcall(function() getmetatable("").__index = function() return "x" end end)`, `false "test:1: attempt to index a non-table object(boolean) with key '__index'"`},
 		{`string.__index`, "nil"},
@@ -127,7 +127,7 @@ func TestScriptsCannotReachTheMetatableOfStrings(t *testing.T) {
 	})
 }
 
-func TestAChangedLibraryIsTheRunsOwn(t *testing.T) {
+func TestLibraryThatARunChangesIsItsOwn(t *testing.T) {
 	lib := New(compiler.Compile)
 	open := func() *vm.Run {
 		run := vm.NewRun(vm.Config{Clock: clock.NewDual(clock.System())})
@@ -142,7 +142,7 @@ func TestAChangedLibraryIsTheRunsOwn(t *testing.T) {
 	}
 }
 
-func TestRunsShareFunctionsWithoutARace(t *testing.T) {
+func TestLibraryIsSharedWithoutARace(t *testing.T) {
 	lib := New(compiler.Compile)
 	const script = `
 		for k in pairs(string) do end
@@ -153,25 +153,25 @@ func TestRunsShareFunctionsWithoutARace(t *testing.T) {
 		string.extra = s
 		return tostring(t), tostring(print or type), #s, os.date("!%c", 0), loadstring("return 1")()`
 	var wg sync.WaitGroup
-	answers := make([]string, 4)
-	for i := range answers {
+	results := make([]string, 4)
+	for i := range results {
 		wg.Go(func() {
 			run := vm.NewRun(vm.Config{Clock: clock.NewDual(clock.System())})
 			defer run.Close()
 			lib.Open(run.Thread())
-			answers[i] = do(t, run, script)
+			results[i] = do(t, run, script)
 		})
 	}
 	wg.Wait()
-	for _, a := range answers[1:] {
-		if a != answers[0] {
-			t.Errorf("got %s and %s", a, answers[0])
+	for _, a := range results[1:] {
+		if a != results[0] {
+			t.Errorf("got %s and %s", a, results[0])
 		}
 	}
 }
 
-func TestAScriptCannotTellThatLibrariesAreLazy(t *testing.T) {
-	check(t, []give{
+func TestLibrariesHideThatTheyAreLazy(t *testing.T) {
+	check(t, []example{
 		{`next(string)`, `"byte" function`},
 		{`local n = 0 for k in pairs(math) do n = n + 1 end return n`, "31"},
 		{`type(rawget(table, "concat"))`, `"function"`},
@@ -189,7 +189,7 @@ func TestAScriptCannotTellThatLibrariesAreLazy(t *testing.T) {
 	})
 }
 
-func TestALazyTableServesAsAMetatable(t *testing.T) {
+func TestLazyTableServesAsAMetatable(t *testing.T) {
 	run := newRun(t, vm.Limits{})
 	class := vm.NewLazy(func(t *lua.LTable) {
 		t.RawSetString("__tostring", vm.NewFunction(func(L *lua.LState) int {
@@ -217,8 +217,8 @@ func TestClockCountsFromTheStartOfTheRun(t *testing.T) {
 	})
 }
 
-func TestIdentitiesAreCountedAndNoAddresses(t *testing.T) {
-	check(t, []give{
+func TestIdentitiesAreNumbersNotAddresses(t *testing.T) {
+	check(t, []example{
 		{`local a, b = {}, {} return tostring(a), tostring(b), tostring(a)`, `"table: 0x00000001" "table: 0x00000002" "table: 0x00000001"`},
 		{`tostring(type), string.format("%s", tostring)`, `"function: 0x00000001" "function: 0x00000002"`},
 		{`tostring(coroutine.create(type))`, `"thread: 0x00000001"`},
@@ -237,7 +237,7 @@ func TestIdentitiesKeepNothingAlive(t *testing.T) {
 	runtime.GC()
 	do(t, run, `for i = 1, 20000 do tostring({}) end`)
 	runtime.GC()
-	tables := &stateOf(run).names.tables
+	tables := &stateOf(run).identities.tables
 	tables.sweepAt = 0
 	before := run.Steps()
 	do(t, run, `return tostring({})`)
@@ -249,7 +249,7 @@ func TestIdentitiesKeepNothingAlive(t *testing.T) {
 	}
 }
 
-func TestEachRunHasItsOwnRandomNumbers(t *testing.T) {
+func TestRandomNumbersAreEachRunsOwn(t *testing.T) {
 	const draw = `local t = {} for i = 1, 8 do t[i] = math.random(1000000) end return table.concat(t, ",")`
 	a, b := newRun(t, vm.Limits{}), newRun(t, vm.Limits{})
 	if x, y := do(t, a, draw), do(t, b, draw); x == y {
@@ -259,7 +259,7 @@ func TestEachRunHasItsOwnRandomNumbers(t *testing.T) {
 	if want := `"341962,350671,817604,313831,803200,39650,541284,759280"`; x != y || x != want {
 		t.Errorf("seeded with 42: got %s and %s, want %s", x, y, want)
 	}
-	check(t, []give{
+	check(t, []example{
 		{`math.random(0)`, "error: bad argument #1 to 'random' (interval is empty)"},
 		{`math.random(2, 1)`, "error: bad argument #2 to 'random' (interval is empty)"},
 		{`math.random(1, 2, 3)`, "error: wrong number of arguments"},
@@ -268,7 +268,7 @@ func TestEachRunHasItsOwnRandomNumbers(t *testing.T) {
 }
 
 func TestEnvironmentsBelongToLuaFunctions(t *testing.T) {
-	check(t, []give{
+	check(t, []example{
 		{`local f = loadstring("x = 1 return y") local e = {y = 2} return setfenv(f, e) == f, f(), e.x, x`, "true 2 1 nil"},
 		{`getfenv(1) == _G, getfenv() == _G, getfenv(function() end) == _G`, "true true true"},
 		{`local function f() setfenv(1, {v = 5}) return v end return f()`, "5"},
@@ -281,8 +281,8 @@ func TestEnvironmentsBelongToLuaFunctions(t *testing.T) {
 	})
 }
 
-func TestLoadCompilesPieceByPiece(t *testing.T) {
-	check(t, []give{
+func TestLoadReadsPieceByPiece(t *testing.T) {
+	check(t, []example{
 		{`local parts, i = {"return ", 4, "2"}, 0 return load(function() i = i + 1 return parts[i] end)()`, "42"},
 		{`load(function() end)()`, ""},
 		{`load(function() return {} end)`, `nil "reader function must return a string"`},
@@ -308,7 +308,7 @@ func TestLoadCompilesPieceByPiece(t *testing.T) {
 }
 
 func TestSortLeavesTheTableAloneWhenItFails(t *testing.T) {
-	check(t, []give{
+	check(t, []example{
 		{`local t = {3, 1, "x", 2} local ok = pcall(table.sort, t) return ok, t[1], t[2], t[3], t[4]`, `false 3 1 "x" 2`},
 		{`local t = {3, 1, 2} local ok, e = pcall(table.sort, t, function() error("no", 0) end) return ok, e, t[1]`, `false "no" 3`},
 		{`local t = {} for i = 1, 500 do t[i] = i end table.sort(t, function() return true end) return #t`, "500"},
@@ -318,7 +318,7 @@ func TestSortLeavesTheTableAloneWhenItFails(t *testing.T) {
 }
 
 func TestCallbacksMayYield(t *testing.T) {
-	check(t, []give{
+	check(t, []example{
 		{`local co = coroutine.wrap(function() return ("abc"):gsub(".", coroutine.yield) end) return co(), co("1"), co("2"), co("3")`, `"a" "b" "c" "123" 3`},
 		{`local co = coroutine.wrap(function() local t = {2, 1} table.sort(t, function(a, b) coroutine.yield("cmp") return a < b end) return t[1] end) local r repeat r = co() until r ~= "cmp" return r`, "1"},
 		{`local co = coroutine.wrap(function() return tostring(setmetatable({}, {__tostring = function() return coroutine.yield("y") end})) end) return co(), co("text")`, `"y" "text"`},
@@ -327,7 +327,7 @@ func TestCallbacksMayYield(t *testing.T) {
 }
 
 func TestGmatchIsLazyAndPerIterator(t *testing.T) {
-	check(t, []give{
+	check(t, []example{
 		{`local a, b = ("1 2 3"):gmatch("%d"), ("x y"):gmatch("%a") return a(), b(), a(), b(), a(), b(), a()`, `"1" "x" "2" "y" "3" nil`},
 		{`local n = 0 for _ in ("aaa"):gmatch("^a") do n = n + 1 end return n`, "0"},
 		{`local s = ("^a"):gmatch("^a")() return s, ("aa"):gsub("^a", "b")`, `"^a" "ba" 1`},

@@ -12,11 +12,11 @@ import (
 	"github.com/tidelock-lua/tidelock/native/vm"
 )
 
-// long holds, for each function that can take long, calls that do. big is a
-// text of 8 MiB, list a table of 200,000 numbers, more one with 200,000 other
-// keys; few and fewWords are tables of 2,000 numbers and texts, short enough to
-// be read within the limit.
-var long = map[string][]string{
+// unbounded holds, for each function that can take long, calls that do. big is a
+// text of 8 MiB, list a table of 200,000 numbers, more one with 200,000 keys
+// that are strings; few and fewWords are tables of 2,000 numbers and texts, short
+// enough to be read within the limit.
+var unbounded = map[string][]string{
 	"load":           {`load(math.random)`, `load(function() return " " end)`},
 	"loadstring":     {`loadstring(big)`},
 	"string.find":    {`big:find("b")`, `big:find("b", 1, true)`, `big:find("[b]")`, `big:find(".-.-b")`, `big:find("%f[b]")`, `("x"):find(big .. ".")`, `(big .. "b"):find(("a"):rep(1e5) .. "b")`},
@@ -37,24 +37,24 @@ var long = map[string][]string{
 	"tostring":       {`for i = 1, 1e6 do tostring({}) end`},
 }
 
-// short holds the functions whose work has a bound that no argument moves, or
-// is one call of something else; those of coroutine, debug and the protected
-// calls are tested where they are defined.
-const short = `assert collectgarbage error getfenv getmetatable ipairs next pairs rawequal rawget rawset select setfenv
+// bounded holds the functions whose work is bounded for any argument, or is one
+// call of something else. Those of coroutine, debug and the protected calls are
+// tested elsewhere.
+const bounded = `assert collectgarbage error getfenv getmetatable ipairs next pairs rawequal rawget rawset select setfenv
 	setmetatable tonumber type unpack pcall xpcall
 	string.byte string.char string.len string.sub table.getn os.clock os.difftime os.time`
 
-func TestEveryFunctionIsKnownToBeLongOrShort(t *testing.T) {
+func TestFunctionsAreKnownToBeBoundedOrUnbounded(t *testing.T) {
 	known := map[string]bool{}
-	for name := range long {
+	for name := range unbounded {
 		known[name] = true
 	}
-	for _, name := range strings.Fields(short) {
+	for _, name := range strings.Fields(bounded) {
 		known[name] = true
 	}
 	for name, v := range functionsOf(newRun(t, vm.Limits{}).Globals(), "") {
 		if v && !known[name] && !strings.HasPrefix(name, "math.") && !strings.HasPrefix(name, "coroutine.") && !strings.HasPrefix(name, "debug.") {
-			t.Errorf("%s is neither in long nor in short", name)
+			t.Errorf("%s is neither in unbounded nor in bounded", name)
 		}
 	}
 }
@@ -79,7 +79,7 @@ func functionsOf(t *lua.LTable, prefix string) map[string]bool {
 	return names
 }
 
-// bigValues makes the globals that long speaks of, once for all runs.
+// bigValues makes the globals that unbounded uses, once for all runs.
 var bigValues = sync.OnceValue(func() map[string]lua.LValue {
 	list, more, few, fewWords := newTable(), newTable(), newTable(), newTable()
 	for i := range 200_000 {
@@ -103,16 +103,16 @@ func withBigValues(run *vm.Run) {
 	}
 }
 
-func TestEveryLongFunctionIsInterrupted(t *testing.T) {
+func TestUnboundedFunctionsAreInterrupted(t *testing.T) {
 	const instructions = 5000
-	for name, scripts := range long {
+	for name, scripts := range unbounded {
 		for _, script := range scripts {
 			run := newRun(t, vm.Limits{Instructions: instructions})
 			withBigValues(run)
 			began := time.Now()
 			_, err := eval(t, run, statement(script))
 			took := time.Since(began)
-			if killed := run.Interrupt(); err == nil || killed == nil || killed.Cause != vm.Instructions {
+			if in := run.Interrupt(); err == nil || in == nil || in.Cause != vm.Instructions {
 				t.Errorf("%s: %s ran on (error %v, %d steps)", name, script, err, run.Steps())
 			}
 			// What loadstring counts afterwards bounds how often it is called.
@@ -141,7 +141,7 @@ func TestResultsAreChargedBeforeTheyAreMade(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		_, err := eval(t, run, statement(script))
 		runtime.ReadMemStats(&after)
-		if killed := run.Interrupt(); err == nil || killed == nil || killed.Cause != vm.Memory {
+		if in := run.Interrupt(); err == nil || in == nil || in.Cause != vm.Memory {
 			t.Errorf("%s ran on (error %.80v)", script, err)
 		}
 		// Concatenations of the script itself take 16 MiB.
@@ -151,14 +151,14 @@ func TestResultsAreChargedBeforeTheyAreMade(t *testing.T) {
 	}
 }
 
-func TestStringsHaveALargestSizeWithoutALimitToo(t *testing.T) {
-	check(t, []give{
+func TestStringsHaveALargestSizeWithoutALimit(t *testing.T) {
+	check(t, []example{
 		{`pcall(string.rep, "x", 2^50)`, `false "resulting string too large"`},
 		{`pcall(string.rep, "x", 1e308)`, `false "resulting string too large"`},
 	})
 }
 
-func TestMovedElementsCountAsSteps(t *testing.T) {
+func TestTableCountsMovedElements(t *testing.T) {
 	for script, moved := range map[string]int64{
 		`table.insert(list, 1, 0)`:             190_000,
 		`table.remove(list, 1)`:                190_000,

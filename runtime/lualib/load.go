@@ -18,8 +18,8 @@ func (lib *Library) loadString(c call) int {
 	return lib.loadChunk(c, c.textOr(2, source), source)
 }
 
-// load collects a chunk from a function that gives it piece by piece. As in Lua
-// 5.1 an error of that function is one of the chunk.
+// load reads a chunk from a function that returns it piece by piece. As in Lua
+// 5.1 an error of that function is an error of the chunk.
 func (lib *Library) load(c call) int {
 	reader, name := c.function(1), c.textOr(2, "=(load)")
 	source := buffer{run: c.run()}
@@ -48,7 +48,7 @@ func (lib *Library) load(c call) int {
 			return lib.loadChunk(c, name, source.String())
 		default:
 			c.Push(lua.LNil)
-			return 1 + c.giveText("reader function must return a string")
+			return 1 + c.retText("reader function must return a string")
 		}
 	}
 }
@@ -60,16 +60,16 @@ func (lib *Library) loadChunk(c call, name, source string) int {
 	c.run().Step(1 + len(source)/bytesPerStep)
 	if err != nil {
 		c.Push(lua.LNil)
-		return 1 + c.giveText(err.Error())
+		return 1 + c.retText(err.Error())
 	}
-	return c.give(c.NewFunctionFromProto(proto))
+	return c.ret(c.NewFunctionFromProto(proto))
 }
 
 // chunkNameMax is the largest size of a chunk's name in messages, in bytes.
 const chunkNameMax = 59
 
-// chunkName returns how messages call a chunk: a name behind = or @ as it is,
-// else the beginning of its source.
+// chunkName returns the name of a chunk in messages: a name behind = or @ as it
+// is, else the beginning of its source.
 func chunkName(name string) string {
 	if strings.HasPrefix(name, "=") {
 		return strings.Clone(name[1:min(len(name), 1+chunkNameMax)]) // compiled code keeps it

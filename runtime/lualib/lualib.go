@@ -8,12 +8,12 @@ import (
 	"github.com/tidelock-lua/tidelock/native/vm"
 )
 
-// Compiler turns the source of a chunk into a function prototype. name is
-// what error messages call the chunk. An error's text is what load returns.
+// Compiler turns the source of a chunk into a function prototype. name is the
+// chunk's name in error messages. load returns the text of an error.
 type Compiler func(ctx context.Context, name, source string) (*lua.FunctionProto, error)
 
 // Library holds the functions of all libraries. They are made once and shared
-// by every run of the process; the tables that they lie in are each run's own.
+// by every run of the process; the tables that hold them are each run's own.
 type Library struct {
 	compile Compiler
 	globals *vm.Lazy
@@ -32,7 +32,7 @@ type module struct {
 	lazy *vm.Lazy
 }
 
-// New makes the library. load and loadstring compile by compile.
+// New makes the library, whose load and loadstring use compile.
 func New(compile Compiler) *Library {
 	lib := &Library{compile: compile}
 	functions := append(share(baseFunctions), share(lib.loadFunctions())...)
@@ -55,7 +55,7 @@ func New(compile Compiler) *Library {
 	}
 	lib.strings = lazy(share(stringFunctions))
 	lib.globals = vm.NewLazy(func(globals *lua.LTable) {
-		put(globals, functions)
+		setAll(globals, functions)
 		globals.RawSetString("_G", globals)
 		for _, m := range modules {
 			globals.RawSetString(m.name, m.lazy.Table())
@@ -65,12 +65,11 @@ func New(compile Compiler) *Library {
 }
 
 func lazy(contents []named) *vm.Lazy {
-	return vm.NewLazy(func(t *lua.LTable) { put(t, contents) })
+	return vm.NewLazy(func(t *lua.LTable) { setAll(t, contents) })
 }
 
-// Open gives the run of L the library: its globals, when a script first touches
-// one that the table doesn't have yet, and what strings are indexed through. It
-// is called once for each run, before any script.
+// Open installs the library in the run of L. The globals are filled when a script
+// first touches one. Open is called once for each run, before any script.
 func (lib *Library) Open(L *lua.LState) {
 	run := vm.Of(L)
 	run.SetValue(stateKey{}, newState(run))
@@ -80,8 +79,8 @@ func (lib *Library) Open(L *lua.LState) {
 	lib.globals.Hide(globals)
 }
 
-// setStringMetatable lets strings be indexed through methods. The metatable is
-// the run's own and scripts can't reach it.
+// setStringMetatable makes methods the fields of strings. The metatable is the
+// run's own, and scripts can't reach it.
 func setStringMetatable(L *lua.LState, methods *lua.LTable) {
 	mt := L.CreateTable(0, 2)
 	mt.RawSetString("__index", methods)
@@ -89,7 +88,7 @@ func setStringMetatable(L *lua.LState, methods *lua.LTable) {
 	L.SetMetatable(lua.LString(""), mt)
 }
 
-func put(t *lua.LTable, values []named) {
+func setAll(t *lua.LTable, values []named) {
 	for _, v := range values {
 		t.RawSetString(v.name, v.value)
 	}
@@ -101,7 +100,7 @@ type function struct {
 	call func(call) int // as a lua.LGFunction
 }
 
-// share makes values of functions that all runs may use.
+// share returns functions as values that all runs may use.
 func share(functions []function) []named {
 	values := make([]named, len(functions))
 	for i, f := range functions {

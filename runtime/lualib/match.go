@@ -9,7 +9,7 @@ import (
 	"github.com/tidelock-lua/tidelock/runtime/lualib/pattern"
 )
 
-// matchers keeps what a run uses again: compiled patterns and idle matchers.
+// matchers caches a run's compiled patterns and idle matchers.
 type matchers struct {
 	run      *vm.Run
 	patterns map[string]*pattern.Pattern
@@ -40,8 +40,8 @@ func (m *matchers) compile(source string, anchors bool) *pattern.Pattern {
 	return p
 }
 
-// take returns a matcher for p and subject.
-func (m *matchers) take(p *pattern.Pattern, subject string) *pattern.Matcher {
+// acquire returns a matcher for p and subject, until it is released.
+func (m *matchers) acquire(p *pattern.Pattern, subject string) *pattern.Matcher {
 	var matcher *pattern.Matcher
 	if last := len(m.idle) - 1; last >= 0 {
 		matcher = m.idle[last]
@@ -53,15 +53,15 @@ func (m *matchers) take(p *pattern.Pattern, subject string) *pattern.Matcher {
 	return matcher
 }
 
-// give takes a matcher back.
-func (m *matchers) give(matcher *pattern.Matcher) {
+// release makes a matcher idle.
+func (m *matchers) release(matcher *pattern.Matcher) {
 	if len(m.idle) < matchersKept {
 		matcher.Reset(nil, "", m.run)
 		m.idle = append(m.idle, matcher)
 	}
 }
 
-// findNext is m.Find with malformed patterns raised.
+// findNext is like m.Find, but raises the error of a malformed pattern.
 func (c call) findNext(m *pattern.Matcher, from int) bool {
 	found, err := m.Find(from)
 	if err != nil {
@@ -81,7 +81,7 @@ func (c call) capture(m *pattern.Matcher, i int) lua.LValue {
 	case len(text) == 1:
 		return oneByte[text[0]].text
 	}
-	return lua.LString(piece(m.Subject(), text))
+	return lua.LString(substring(m.Subject(), text))
 }
 
 // pushCaptures pushes all values of the match and returns their number.
@@ -93,28 +93,28 @@ func (c call) pushCaptures(m *pattern.Matcher) int {
 	return n
 }
 
-// startOfSearch reads argument 3 of find and match.
-func (c call) startOfSearch(length int) int {
+// searchStart reads argument 3 of find and match as an index from 0.
+func (c call) searchStart(length int) int {
 	return min(length, max(0, fromEnd(c.integerOr(3, 1), length)-1))
 }
 
 func stringFind(c call) int {
 	s, source := c.text(1), c.text(2)
-	from := c.startOfSearch(len(s))
+	from := c.searchStart(len(s))
 	if lua.LVAsBool(c.Get(4)) || pattern.IsLiteral(source) {
 		at := pattern.Index(s, source, from, c.run())
 		if at < 0 {
-			return c.give(lua.LNil)
+			return c.ret(lua.LNil)
 		}
 		c.Push(lua.LNumber(at + 1))
 		c.Push(lua.LNumber(at + len(source)))
 		return 2
 	}
 	matchers := &stateOf(c.run()).matchers
-	m := matchers.take(matchers.compile(source, true), s)
-	defer matchers.give(m)
+	m := matchers.acquire(matchers.compile(source, true), s)
+	defer matchers.release(m)
 	if !c.findNext(m, from) {
-		return c.give(lua.LNil)
+		return c.ret(lua.LNil)
 	}
 	c.Push(lua.LNumber(m.Start() + 1))
 	c.Push(lua.LNumber(m.End()))
@@ -126,12 +126,12 @@ func stringFind(c call) int {
 
 func stringMatch(c call) int {
 	s, source := c.text(1), c.text(2)
-	from := c.startOfSearch(len(s))
+	from := c.searchStart(len(s))
 	matchers := &stateOf(c.run()).matchers
-	m := matchers.take(matchers.compile(source, true), s)
-	defer matchers.give(m)
+	m := matchers.acquire(matchers.compile(source, true), s)
+	defer matchers.release(m)
 	if !c.findNext(m, from) {
-		return c.give(lua.LNil)
+		return c.ret(lua.LNil)
 	}
 	return c.pushCaptures(m)
 }
@@ -142,7 +142,7 @@ func stringGmatch(c call) int {
 	m := new(pattern.Matcher) // the iterator's own, for as long as it lives
 	m.Reset(matchers.compile(source, false), s, matchers.run)
 	from := 0
-	return c.give(vm.NewClosure(c.LState, func(L *lua.LState) int {
+	return c.ret(vm.NewClosure(c.LState, func(L *lua.LState) int {
 		next := call{L, c.name}
 		if from > len(s) || !next.findNext(m, from) {
 			from = len(s) + 1
@@ -160,8 +160,8 @@ func stringGsub(c call) int {
 	run := c.run()
 	matchers := &stateOf(run).matchers
 	p := matchers.compile(source, true)
-	m := matchers.take(p, s)
-	defer matchers.give(m)
+	m := matchers.acquire(p, s)
+	defer matchers.release(m)
 	result := buffer{run: run}
 	n, copied := 0, 0
 	for from := 0; n < limit && from <= len(s) && c.findNext(m, from); from = m.Next() {
@@ -183,8 +183,8 @@ func stringGsub(c call) int {
 	return 2
 }
 
-// replacement reads the argument of gsub that says what to put in the place of
-// a match, and returns the function that does so.
+// replacement reads gsub's replacement and returns the function that writes it
+// for a match.
 func (c call) replacement(n int) func(*buffer, *pattern.Matcher) {
 	switch v := c.Get(n).(type) {
 	case lua.LString, lua.LNumber:
@@ -208,7 +208,7 @@ func (c call) replacement(n int) func(*buffer, *pattern.Matcher) {
 			c.replaceBy(b, m, result)
 		}
 	}
-	c.bad(n, "string/function/table expected")
+	c.argumentError(n, "string/function/table expected")
 	return nil
 }
 
@@ -237,7 +237,7 @@ func (c call) expand(b *buffer, template string, m *pattern.Matcher) {
 	}
 }
 
-// replaceBy writes what a table or a function gave for the match; nil and
+// replaceBy writes what a table or a function returned for the match; nil and
 // false keep the match.
 func (c call) replaceBy(b *buffer, m *pattern.Matcher, value lua.LValue) {
 	switch {

@@ -8,35 +8,35 @@ import (
 )
 
 var mathFunctions = []function{
-	{"abs", ofOne(math.Abs)},
-	{"acos", ofOne(math.Acos)},
-	{"asin", ofOne(math.Asin)},
-	{"atan", ofOne(math.Atan)},
-	{"atan2", ofTwo(math.Atan2)},
-	{"ceil", ofOne(math.Ceil)},
-	{"cos", ofOne(math.Cos)},
-	{"cosh", ofOne(math.Cosh)},
-	{"deg", ofOne(func(x float64) float64 { return x / (math.Pi / 180) })},
-	{"exp", ofOne(math.Exp)},
-	{"floor", ofOne(math.Floor)},
-	{"fmod", ofTwo(math.Mod)},
+	{"abs", unary(math.Abs)},
+	{"acos", unary(math.Acos)},
+	{"asin", unary(math.Asin)},
+	{"atan", unary(math.Atan)},
+	{"atan2", binary(math.Atan2)},
+	{"ceil", unary(math.Ceil)},
+	{"cos", unary(math.Cos)},
+	{"cosh", unary(math.Cosh)},
+	{"deg", unary(func(x float64) float64 { return x / (math.Pi / 180) })},
+	{"exp", unary(math.Exp)},
+	{"floor", unary(math.Floor)},
+	{"fmod", binary(math.Mod)},
 	{"frexp", mathFrexp},
 	{"ldexp", mathLdexp},
-	{"log", ofOne(math.Log)},
-	{"log10", ofOne(math.Log10)},
+	{"log", unary(math.Log)},
+	{"log10", unary(math.Log10)},
 	{"max", mathMax},
 	{"min", mathMin},
-	{"mod", ofTwo(math.Mod)},
+	{"mod", binary(math.Mod)},
 	{"modf", mathModf},
-	{"pow", ofTwo(math.Pow)},
-	{"rad", ofOne(func(x float64) float64 { return x * (math.Pi / 180) })},
+	{"pow", binary(math.Pow)},
+	{"rad", unary(func(x float64) float64 { return x * (math.Pi / 180) })},
 	{"random", mathRandom},
 	{"randomseed", mathRandomSeed},
-	{"sin", ofOne(math.Sin)},
-	{"sinh", ofOne(math.Sinh)},
-	{"sqrt", ofOne(math.Sqrt)},
-	{"tan", ofOne(math.Tan)},
-	{"tanh", ofOne(math.Tanh)},
+	{"sin", unary(math.Sin)},
+	{"sinh", unary(math.Sinh)},
+	{"sqrt", unary(math.Sqrt)},
+	{"tan", unary(math.Tan)},
+	{"tanh", unary(math.Tanh)},
 }
 
 var mathConstants = []named{
@@ -44,12 +44,12 @@ var mathConstants = []named{
 	{"pi", lua.LNumber(math.Pi)},
 }
 
-func ofOne(f func(float64) float64) func(call) int {
-	return func(c call) int { return c.giveNumber(f(c.number(1))) }
+func unary(f func(float64) float64) func(call) int {
+	return func(c call) int { return c.retNumber(f(c.number(1))) }
 }
 
-func ofTwo(f func(x, y float64) float64) func(call) int {
-	return func(c call) int { return c.giveNumber(f(c.number(1), c.number(2))) }
+func binary(f func(x, y float64) float64) func(call) int {
+	return func(c call) int { return c.retNumber(f(c.number(1), c.number(2))) }
 }
 
 func mathFrexp(c call) int {
@@ -62,7 +62,7 @@ func mathFrexp(c call) int {
 func mathLdexp(c call) int {
 	// No exponent further out changes the result.
 	exponent := max(-10_000, min(c.integer(2), 10_000))
-	return c.giveNumber(math.Ldexp(c.number(1), exponent))
+	return c.retNumber(math.Ldexp(c.number(1), exponent))
 }
 
 func mathModf(c call) int {
@@ -83,7 +83,7 @@ func mathMax(c call) int {
 			largest = x
 		}
 	}
-	return c.giveNumber(largest)
+	return c.retNumber(largest)
 }
 
 func mathMin(c call) int {
@@ -93,30 +93,30 @@ func mathMin(c call) int {
 			smallest = x
 		}
 	}
-	return c.giveNumber(smallest)
+	return c.retNumber(smallest)
 }
 
 func mathRandom(c call) int {
 	low, high := 1, 1
 	switch c.GetTop() {
 	case 0:
-		return c.giveNumber(stateOf(c.run()).generator().Float64())
+		return c.retNumber(stateOf(c.run()).generator().Float64())
 	case 1:
 		if high = c.integer(1); high < low {
-			c.bad(1, "interval is empty")
+			c.argumentError(1, "interval is empty")
 		}
 	case 2:
 		if low, high = c.integer(1), c.integer(2); high < low {
-			c.bad(2, "interval is empty")
+			c.argumentError(2, "interval is empty")
 		}
 	default:
 		c.raise("wrong number of arguments")
 	}
-	return c.giveNumber(float64(low + stateOf(c.run()).generator().IntN(high-low+1)))
+	return c.retNumber(float64(low + stateOf(c.run()).generator().IntN(high-low+1)))
 }
 
-// mathRandomSeed starts the run's generator anew: equal seeds, equal numbers,
-// on every processor.
+// mathRandomSeed restarts the run's generator. Equal seeds give equal numbers on
+// every processor.
 func mathRandomSeed(c call) int {
 	seed := math.Float64bits(c.number(1))
 	stateOf(c.run()).random = random.New(random.NewPCG(seed, 0))

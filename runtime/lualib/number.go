@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// NumberText returns a number as tostring and the operator .. write it.
+// NumberText returns a number as text, as tostring and the operator .. do.
 func NumberText(x float64) string { return formatNumber(x) }
 
 // formatNumber returns a number as text: a whole number in full, another one
@@ -30,15 +30,15 @@ func appendNumber(to []byte, x float64) []byte {
 	return strconv.AppendFloat(to, x, 'g', 14, 64)
 }
 
-// spaces are the characters that C's isspace knows.
+// spaces are the characters for which C's isspace is true.
 const spaces = " \t\n\v\f\r"
 
-// numeralMax is the largest size of a numeral, spaces included: reading one is
-// not interrupted.
+// numeralMax is the largest size of a numeral in bytes, spaces included: reading
+// one can't be interrupted.
 const numeralMax = 64 << 10
 
-// parseNumber reads a numeral: decimal, or hexadecimal behind 0x, with a sign
-// and surrounded by spaces if need be.
+// parseNumber reads a numeral: decimal, or hexadecimal behind 0x, with an
+// optional sign and surrounded by spaces or not.
 func parseNumber(s string) (x float64, ok bool) {
 	if len(s) > numeralMax {
 		return 0, false
@@ -56,7 +56,7 @@ func parseNumber(s string) (x float64, ok bool) {
 		}
 	}
 	if hexadecimal && !strings.ContainsAny(digits, "pP") {
-		s += "p0" // Go wants the exponent
+		s += "p0" // Go requires the exponent
 	}
 	x, err := strconv.ParseFloat(s, 64)
 	if err != nil && !math.IsInf(x, 0) {

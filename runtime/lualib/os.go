@@ -18,26 +18,26 @@ var osFunctions = []function{
 
 func osClock(c call) int {
 	run := c.run()
-	return c.giveNumber((run.Clock().ElapsedMax() - stateOf(run).started).Seconds())
+	return c.retNumber((run.Clock().ElapsedMax() - stateOf(run).started).Seconds())
 }
 
 func osDifftime(c call) int {
-	return c.giveNumber(float64(c.integer(1) - c.integerOr(2, 0)))
+	return c.retNumber(float64(c.integer(1) - c.integerOr(2, 0)))
 }
 
-func wallTime(run *vm.Run) time.Time { return run.Clock().Read().Wall.UTC() }
+func now(run *vm.Run) time.Time { return run.Clock().Read().Wall.UTC() }
 
 // fieldMax bounds the fields of a date on both sides, as C's int does.
 const fieldMax = math.MaxInt32
 
 func osTime(c call) int {
 	if c.absent(1) {
-		return c.giveNumber(float64(wallTime(c.run()).Unix()))
+		return c.retNumber(float64(now(c.run()).Unix()))
 	}
 	t := c.table(1)
 	year, month, day := c.field(t, "year"), c.field(t, "month"), c.field(t, "day")
 	hour, minute, second := c.fieldOr(t, "hour", 12), c.fieldOr(t, "min", 0), c.fieldOr(t, "sec", 0)
-	return c.giveNumber(float64(time.Date(year, time.Month(month), day, hour, minute, second, 0, time.UTC).Unix()))
+	return c.retNumber(float64(time.Date(year, time.Month(month), day, hour, minute, second, 0, time.UTC).Unix()))
 }
 
 // field reads a field of a date table.

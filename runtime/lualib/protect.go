@@ -7,7 +7,7 @@ var protectFunctions = []function{
 	{"xpcall", baseXPCall},
 }
 
-// debugFunctions is all of debug that reaches into nobody's frames.
+// debugFunctions is the part of debug that can't reach into frames.
 var debugFunctions = []function{
 	{"traceback", debugTraceback},
 }
@@ -15,13 +15,13 @@ var debugFunctions = []function{
 func basePCall(c call) int {
 	f := c.any(1)
 	if !callable(c.LState, f) {
-		return c.failed(uncallable(f))
+		return c.retError(uncallable(f))
 	}
 	n := c.GetTop() - 1
 	c.Push(lua.LTrue)
 	results, err := c.run().PCall(c.LState, 1, n)
 	if err != nil {
-		return c.failed(err)
+		return c.retError(err)
 	}
 	return 1 + results
 }
@@ -32,13 +32,13 @@ func baseXPCall(c call) int {
 	c.Push(lua.LTrue)
 	results, err := c.run().XPCall(c.LState, 1, 0, handler)
 	if err != nil {
-		return c.failed(err)
+		return c.retError(err)
 	}
 	return 1 + results
 }
 
-// failed gives false and the error.
-func (c call) failed(err lua.LValue) int {
+// retError returns false and the error.
+func (c call) retError(err lua.LValue) int {
 	c.Push(lua.LFalse)
 	c.Push(err)
 	return 2
@@ -65,7 +65,7 @@ func debugTraceback(c call) int {
 	}
 	message := c.Get(first)
 	if message != lua.LNil && !lua.LVCanConvToString(message) {
-		return c.give(message)
+		return c.ret(message)
 	}
 	text := buffer{run: c.run()}
 	if message != lua.LNil {
@@ -81,11 +81,11 @@ func debugTraceback(c call) int {
 		text.text("\n\t")
 		text.text(where)
 	}
-	return c.giveText(text.String())
+	return c.retText(text.String())
 }
 
-// frame says where the function at a level of the stack is, and what it is
-// called.
+// frame describes the function at a level of the stack: where it is, and its
+// name.
 func frame(L *lua.LState, level int) (string, bool) {
 	if level < 0 {
 		return "", false

@@ -14,7 +14,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native/vm"
 )
 
-// renderScript gives the reference interpreter our test's rendering.
+// renderScript renders results in the reference interpreter as render does here.
 const renderScript = `
 local function render(v)
   if type(v) == "number" then
@@ -37,7 +37,7 @@ end
 for _, f in ipairs(cases) do answer(pcall(f)) end
 `
 
-// agree compares what the expressions give here and with the reference.
+// agree compares the values of expressions here and in the reference interpreter.
 func agree(t *testing.T, expressions []string) {
 	t.Helper()
 	path, err := exec.LookPath("lua5.1")
@@ -59,14 +59,14 @@ func agree(t *testing.T, expressions []string) {
 	if err != nil {
 		t.Fatalf("lua5.1: %v\n%s", err, stderr.String())
 	}
-	answers := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
-	if len(answers) != len(expressions) {
-		t.Fatalf("lua5.1 gave %d answers to %d expressions", len(answers), len(expressions))
+	results := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+	if len(results) != len(expressions) {
+		t.Fatalf("lua5.1 returned %d results of %d expressions", len(results), len(expressions))
 	}
 	run := newRun(t, vm.Limits{})
 	failures := 0
 	for i, e := range expressions {
-		if got, want := do(t, run, statement(e)), answers[i]; got != want {
+		if got, want := do(t, run, statement(e)), results[i]; got != want {
 			t.Errorf("%s: got %s, want %s", e, got, want)
 			if failures++; failures == 20 {
 				t.Fatal("and more")
@@ -75,7 +75,7 @@ func agree(t *testing.T, expressions []string) {
 	}
 }
 
-// statement makes a chunk of an expression; a chunk it leaves alone.
+// statement returns an expression as a chunk, and a chunk as it is.
 func statement(expression string) string {
 	chunk := "return " + expression
 	if _, err := compiler.Compile(context.Background(), "test", chunk); err != nil {
@@ -103,8 +103,8 @@ var (
 		"%c", "%5c", "%-3c|", "%s", "%10s", "%-10s|", "%.3s", "%5.1s", "%q", "%%", "%", "%y", "%123d", "%.123d", "%-+ #0d", "%-+ #0-d", "%5", "a%db%sc"}
 )
 
-// calls makes n calls of a function with arguments from the pools. The last
-// ones are left out now and then, and wrong ones are put in.
+// calls returns n calls of a function with arguments from the pools. Some leave
+// the last ones out, some have wrong ones.
 func calls(r *rand.Rand, n int, name string, pools ...[]string) []string {
 	made := make([]string, n)
 	for i := range made {
@@ -200,12 +200,12 @@ func TestFunctionsAgreeWithLua51OnGeneratedArguments(t *testing.T) {
 	agree(t, all)
 }
 
-// differs matches the calls whose answer is ours on purpose: identities, assert
+// differs matches the calls whose result differs on purpose: identities, assert
 // with a message that isn't a string, which of two bad arguments is named; and
-// those that ask for the present.
+// those that return the present time.
 var differs = regexp.MustCompile(`^tostring\((\{\}|type)|^assert\(nil, (true|type|\{\})|^math.fmod\((type)?\)|^(stamp|os.time)\((nil)?\)`)
 
-// helpers defines what some of the calls use.
+// helpers adds the definition of the helper function that a call uses.
 func helpers(expression string) string {
 	definition := map[string]string{
 		"collect(":  `local function collect(s, p) local out = "" for a, b in string.gmatch(s, p) do out = out .. "<" .. tostring(a) .. "," .. tostring(b) .. ">" end return out end `,

@@ -14,8 +14,8 @@ import (
 // valueBytes is the size of a Lua value in a Go slice.
 const valueBytes = 16
 
-// tableSort sorts a copy and writes it back at the end, so a comparison that
-// raises or looks at the table finds it as it was.
+// tableSort sorts a copy and writes it back at the end, so the table stays as it
+// was while comparisons run, and if one raises an error.
 func tableSort(c call) int {
 	t, run := c.table(1), c.run()
 	var less *lua.LFunction
@@ -87,7 +87,7 @@ func (s *sorter) Less(i, j int) bool {
 	L.Push(s.values[i])
 	L.Push(s.values[j])
 	L.Call(2, 1)
-	answer := L.Get(-1)
+	less := L.Get(-1)
 	L.Pop(1)
-	return lua.LVAsBool(answer)
+	return lua.LVAsBool(less)
 }

@@ -10,10 +10,10 @@ import (
 
 // state is what the library keeps for one run.
 type state struct {
-	started  time.Duration // on the fast hand
-	names    names
-	matchers matchers
-	random   *random.Rand // nil until it is used
+	started    time.Duration // by ElapsedMax
+	identities identities
+	matchers   matchers
+	random     *random.Rand // nil until it is used
 }
 
 // stateKey is where a run keeps its state.

@@ -22,8 +22,8 @@ var stringFunctions = []function{
 	{"upper", stringUpper},
 }
 
-// fromEnd turns a position that counts from the end of n bytes, if it is
-// negative, into one that counts from the beginning.
+// fromEnd turns a negative position, which counts from the end of n bytes, into
+// one that counts from the beginning.
 func fromEnd(position, n int) int {
 	if position < 0 {
 		return max(0, position+n+1)
@@ -46,8 +46,8 @@ func stringByte(c call) int {
 	return max(0, last-first+1)
 }
 
-// oneByte holds, for each byte, its value as a number and as a string: they are
-// asked for so often that making them anew would cost.
+// oneByte holds each byte as a number and as a string. Scripts need them so often
+// that allocating them each time would cost.
 var oneByte = func() (table [256]struct{ value, text lua.LValue }) {
 	for i := range table {
 		table[i].value = lua.LNumber(i)
@@ -64,14 +64,14 @@ func stringChar(c call) int {
 	for i := 1; i <= n; i++ {
 		value := c.integer(i)
 		if value < 0 || value > 255 {
-			c.bad(i, "invalid value")
+			c.argumentError(i, "invalid value")
 		}
 		b.WriteByte(byte(value))
 	}
-	return c.giveText(b.String())
+	return c.retText(b.String())
 }
 
-func stringLen(c call) int { return c.giveNumber(float64(len(c.text(1)))) }
+func stringLen(c call) int { return c.retNumber(float64(len(c.text(1)))) }
 
 func stringSub(c call) int {
 	s := c.text(1)
@@ -79,19 +79,20 @@ func stringSub(c call) int {
 	last := min(len(s), fromEnd(c.integerOr(3, -1), len(s)))
 	switch {
 	case first > last:
-		return c.giveText("")
+		return c.retText("")
 	case first == last:
-		return c.give(oneByte[s[first-1]].text)
+		return c.ret(oneByte[s[first-1]].text)
 	}
-	return c.giveText(piece(s, s[first-1:last]))
+	return c.retText(substring(s, s[first-1:last]))
 }
 
-// sharedMin is the size of a text up to which its pieces don't count.
+// sharedMin is the size in bytes up to which a text may be kept alive by its
+// substrings.
 const sharedMin = 64
 
-// piece returns a part of text, as a copy if it is small: it would keep all of
-// the text alive, and look like a few bytes in the account of the run.
-func piece(text, part string) string {
+// substring returns a part of text. A small one is copied: it would keep all of
+// the text alive, and count as a few bytes of the run's memory.
+func substring(text, part string) string {
 	if len(text) > sharedMin && len(part) < len(text)/2 {
 		return strings.Clone(part)
 	}
@@ -101,7 +102,7 @@ func piece(text, part string) string {
 func stringRep(c call) int {
 	s, n := c.text(1), c.integer(2)
 	if n <= 0 || s == "" {
-		return c.giveText("")
+		return c.retText("")
 	}
 	charge(c.run(), float64(len(s))*float64(n))
 	b := buffer{run: c.run()}
@@ -112,7 +113,7 @@ func stringRep(c call) int {
 		b.text(block)
 	}
 	b.text(block[:n*len(s)])
-	return c.giveText(b.String())
+	return c.retText(b.String())
 }
 
 func stringLower(c call) int { return c.mapBytes(&lowerCase) }
@@ -134,7 +135,7 @@ func mapRange(from, to byte, distance int) (table [256]byte) {
 	return table
 }
 
-// mapBytes gives argument 1 with each byte replaced by the table's.
+// mapBytes returns argument 1 with each byte replaced by the table's.
 func (c call) mapBytes(table *[256]byte) int {
 	s := c.text(1)
 	b := buffer{run: c.run()}
@@ -149,7 +150,7 @@ func (c call) mapBytes(table *[256]byte) int {
 		b.step(1 + n/bytesPerStep)
 		s = s[n:]
 	}
-	return c.giveText(b.String())
+	return c.retText(b.String())
 }
 
 func stringReverse(c call) int {
@@ -166,5 +167,5 @@ func stringReverse(c call) int {
 		b.step(1 + n/bytesPerStep)
 		s = s[:len(s)-n]
 	}
-	return c.giveText(b.String())
+	return c.retText(b.String())
 }

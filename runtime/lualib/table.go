@@ -15,7 +15,7 @@ var tableFunctions = []function{
 	{"sort", tableSort},
 }
 
-func tableGetN(c call) int { return c.giveNumber(float64(c.table(1).Len())) }
+func tableGetN(c call) int { return c.retNumber(float64(c.table(1).Len())) }
 
 func tableMaxN(c call) int {
 	t, run := c.table(1), c.run()
@@ -26,16 +26,16 @@ func tableMaxN(c call) int {
 			largest = max(largest, n)
 		}
 	}
-	return c.give(largest)
+	return c.ret(largest)
 }
 
-// tableConcat goes over the elements twice, first to know the size.
+// tableConcat visits the elements twice, first to learn the size.
 func tableConcat(c call) int {
 	t, separator := c.table(1), c.textOr(2, "")
 	first := c.integerOr(3, 1)
 	last := c.integerOr(4, t.Len())
 	if first > last {
-		return c.giveText("")
+		return c.retText("")
 	}
 	run := c.run()
 	size := float64(last-first) * float64(len(separator))
@@ -66,10 +66,10 @@ func tableConcat(c call) int {
 			b.step(1)
 		}
 	}
-	return c.giveText(b.String())
+	return c.retText(b.String())
 }
 
-// elementsPerStep is how many elements that are moved or given count as one
+// elementsPerStep is how many elements that are moved or returned count as one
 // step.
 const elementsPerStep = 16
 
@@ -90,7 +90,7 @@ func tableInsert(c call) int {
 	return 0
 }
 
-// insertAt puts v at a position and moves what is there and behind it up.
+// insertAt puts v at a position of n elements and moves those from there on up.
 func (c call) insertAt(t *lua.LTable, n, position int, v lua.LValue) {
 	run := c.run()
 	switch {
@@ -99,7 +99,7 @@ func (c call) insertAt(t *lua.LTable, n, position int, v lua.LValue) {
 			c.fillArray(t, position)
 		}
 		setIndex(t, position, v)
-	case position >= 1 && n-position < elementsAtOnce:
+	case position >= 1 && n-position < elementsPerChunk:
 		run.Step(1 + (n-position)/elementsPerStep)
 		t.Insert(position, v)
 	case position >= 1:
@@ -123,9 +123,9 @@ func tableRemove(c call) int {
 	if position < 1 || position > n {
 		return 0
 	}
-	if n-position < elementsAtOnce {
+	if n-position < elementsPerChunk {
 		c.run().Step(1 + (n-position)/elementsPerStep)
-		return c.give(t.Remove(position))
+		return c.ret(t.Remove(position))
 	}
 	removed := getIndex(t, position)
 	c.moveDown((*vm.Array(t))[position-1 : n])
@@ -134,5 +134,5 @@ func tableRemove(c call) int {
 	} else {
 		setIndex(t, n, lua.LNil)
 	}
-	return c.give(removed)
+	return c.ret(removed)
 }

@@ -1,6 +1,7 @@
-// Package nativetest runs Lua against native modules as a host would, in
-// bubbles of fake time: a script that waits out a lease of 30 s ends in
-// milliseconds.
+// Package nativetest runs scripts against native modules as a host does, in the
+// fake time of [testing/synctest]: a script that waits for the end of a lease of
+// 30 s is over in milliseconds. [Scripts] runs the files in testdata, [Docs] the
+// examples of a page, and [New] makes a [Machine] for tests in Go.
 package nativetest
 
 import (
@@ -24,19 +25,21 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-// Open makes the modules under test. It is called inside the bubble; hands
-// tell its time.
+// Open makes the modules under test. It is called inside the bubble; clk tells
+// the time there.
 type Open func(t *testing.T, clk *clock.Dual) []native.Module
 
-// Machine is a process that runs scripts in fake time.
+// Machine stands for a process that runs scripts in fake time. Several machines
+// in one bubble are like several processes.
 type Machine struct {
 	Clock  *clock.Dual
 	Log    *Log
 	engine *runtime.Engine
 }
 
-// New makes a machine with the modules under test beside deadline, json, log
-// and those directly in native. It must be called inside a bubble.
+// New makes a machine with the modules under test, if open isn't nil, and with
+// deadline, json, log and the functions directly in native. It must be called
+// inside a bubble.
 func New(t *testing.T, open Open) *Machine {
 	t.Helper()
 	m := &Machine{Clock: clock.NewDual(clock.System()), Log: &Log{}}
@@ -51,20 +54,20 @@ func New(t *testing.T, open Open) *Machine {
 	return m
 }
 
-// Run runs source as a script of a tenant and returns how it ended.
+// Run runs source as a script of a tenant.
 func (m *Machine) Run(t *testing.T, id tenant.ID, source string) *runtime.Result {
 	t.Helper()
 	return m.Invoke(t.Context(), runtime.Invocation{Tenant: id, Script: "test.lua", Source: source})
 }
 
-// Invoke runs an invocation whose log is the machine's.
+// Invoke runs an invocation with the machine's log.
 func (m *Machine) Invoke(ctx context.Context, inv runtime.Invocation) *runtime.Result {
 	inv.Log = m.Log
 	return m.engine.Run(ctx, inv)
 }
 
-// Expect runs source as a script of tenant "a" and compares its result, as
-// JSON, with want.
+// Expect runs source as a script of tenant "a" and fails the test unless its
+// result as JSON is want.
 func (m *Machine) Expect(t *testing.T, want, source string) {
 	t.Helper()
 	r := m.Run(t, "a", source)
@@ -75,8 +78,8 @@ func (m *Machine) Expect(t *testing.T, want, source string) {
 	}
 }
 
-// Scripts runs each testdata/*.lua of the package under test, each in a bubble
-// and on a machine of its own. A script fails its test by an error.
+// Scripts runs each testdata/*.lua of the package under test as a subtest, on a
+// machine in a bubble of its own. A script fails its test by an error.
 func Scripts(t *testing.T, open Open) {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.lua")
@@ -92,8 +95,7 @@ func Scripts(t *testing.T, open Open) {
 	}
 }
 
-// Docs runs each block of Lua on a page of documentation like a script of its
-// own.
+// Docs runs each block of Lua on a page of documentation as a script of its own.
 func Docs(t *testing.T, page string, open Open) {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -131,13 +133,13 @@ func run(t *testing.T, name, source string, open Open) {
 	})
 }
 
-// Log keeps what scripts log.
+// Log records what scripts log.
 type Log struct {
 	mu      sync.Mutex // guards records
 	records []string
 }
 
-// Log keeps one record as "level message".
+// Log adds a record: "level message".
 func (l *Log) Log(level, message string, _ value.Map) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -20,7 +20,7 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-// suite is where gopher-lua's source lies.
+// suite returns the folder of gopher-lua's source.
 var suite = sync.OnceValues(func() (string, error) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/yuin/gopher-lua").Output()
 	if err != nil {
@@ -46,17 +46,16 @@ func files(t *testing.T) (dir string, names []string) {
 	return dir, names
 }
 
-// quiet drops what a file prints.
-type quiet struct{}
+// discard drops what a file prints.
+type discard struct{}
 
-func (quiet) Log(string, string, value.Map) {}
+func (discard) Log(string, string, value.Map) {}
 
-// try runs a file's text as a script and returns how it failed, "" if it did
-// not.
+// try runs a file's text as a script and returns how it failed, or "".
 func try(ctx context.Context, dir, name, text string) string {
 	engine := runtime.New(runtime.Config{Modules: []native.Module{coremodule.New()}, Memory: vm.NewMemoryWatcher(0)})
 	r := engine.Run(ctx, runtime.Invocation{
-		Tenant: "lua", Script: filepath.Base(name), Source: text, Log: quiet{},
+		Tenant: "lua", Script: filepath.Base(name), Source: text, Log: discard{},
 		Scripts: []fs.FS{os.DirFS(filepath.Join(dir, filepath.Dir(name)))},
 		Limits:  tenant.Limits{Timeout: 10 * time.Minute, MemoryBytes: 512 << 20},
 	})
@@ -69,10 +68,10 @@ func try(ctx context.Context, dir, name, text string) string {
 	return ""
 }
 
-// edit applies the parts of a list that belong to a file, all but one.
-func edit(name string, lines []string, parts []part, but int, change func([]string, part)) error {
+// edit applies change to the parts of a file, except number except.
+func edit(name string, lines []string, parts []part, except int, change func([]string, part)) error {
 	for i, p := range parts {
-		if p.file != name || i == but {
+		if p.file != name || i == except {
 			continue
 		}
 		first, last, err := find(lines, p)
@@ -109,7 +108,7 @@ func find(lines []string, p part) (first, last int, err error) {
 	return 0, 0, fmt.Errorf("no line of %s behind line %d begins with %s", p.file, first+1, p.to)
 }
 
-// leaveOut replaces the lines of a part. Line numbers stay.
+// leaveOut replaces the lines of a part and keeps line numbers.
 func leaveOut(lines []string, p part) {
 	clear(lines)
 	lines[0] = p.with
@@ -122,9 +121,9 @@ func restore(lines []string, _ part) {
 	}
 }
 
-// prepared reads a file and applies both lists, but for entry number but of
+// prepared reads a file and applies both lists, except entry number except of
 // leftOut.
-func prepared(t *testing.T, dir, name string, but int) string {
+func prepared(t *testing.T, dir, name string, except int) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil {
@@ -134,13 +133,13 @@ func prepared(t *testing.T, dir, name string, but int) string {
 	if err := edit(name, lines, restored, -1, restore); err != nil {
 		t.Error(err)
 	}
-	if err := edit(name, lines, leftOut, but, leaveOut); err != nil {
+	if err := edit(name, lines, leftOut, except, leaveOut); err != nil {
 		t.Error(err)
 	}
 	return strings.Join(lines, "\n")
 }
 
-func TestLuasOwnTestsPass(t *testing.T) {
+func TestSuitePasses(t *testing.T) {
 	dir, names := files(t)
 	for _, name := range names {
 		if leftOutFiles[name] != "" {
@@ -158,8 +157,8 @@ func TestLuasOwnTestsPass(t *testing.T) {
 	}
 }
 
-// inLua51 runs a file, as we run it, with the reference: what takes the place
-// of a part must mean the same there.
+// inLua51 runs a prepared file with lua5.1: what replaces a part must hold there
+// too.
 func inLua51(t *testing.T, dir, name, text string) {
 	t.Helper()
 	lines := strings.Split(text, "\n")
@@ -173,7 +172,7 @@ func inLua51(t *testing.T, dir, name, text string) {
 	}
 }
 
-func TestEachPartIsLeftOutForAReason(t *testing.T) {
+func TestLeftOutPartsFail(t *testing.T) {
 	dir, names := files(t)
 	known := map[string]bool{}
 	for _, name := range names {
@@ -191,7 +190,7 @@ func TestEachPartIsLeftOutForAReason(t *testing.T) {
 				t.Error("it has no reason")
 			}
 			if try(t.Context(), dir, p.file, prepared(t, dir, p.file, i)) == "" {
-				t.Errorf("%s passes with it: take it off the list", p.file)
+				t.Errorf("%s passes with it: remove it from the list", p.file)
 			}
 		})
 	}

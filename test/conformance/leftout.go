@@ -1,6 +1,6 @@
 package conformance
 
-// Reasons that many parts share. docs/language.md says why each is so.
+// Reasons that many parts share; docs/language.md explains them.
 const (
 	noIO        = "scripts have no files"
 	noDebug     = "of debug there is traceback only"
@@ -8,15 +8,15 @@ const (
 	noTestC     = "needs the C interpreter's internals"
 	noFinalizer = "there are no finalizers and no userdata of the script's"
 	noWeak      = "weak tables hold what is in them"
-	noGCControl = "collectgarbage collects nothing: the process's collector is everybody's"
+	noGCControl = "collectgarbage collects nothing: all runs share the process's collector"
 	noLevel0    = "the table of globals is the run's and can't be replaced"
-	otherWords  = "the text of an error differs"
+	otherText   = "the text of an error differs"
 	notLua51    = "not so in lua5.1 itself"
 	oldNames    = "names that were obsolete in Lua 5.1 already"
 	tooLarge    = "over the limit of a source"
 )
 
-// leftOutFiles are left out as a whole. A folder's name ends in a slash.
+// leftOutFiles are left out as a whole.
 var leftOutFiles = map[string]string{
 	"_lua5.1-tests/all.lua":        "runs the other files, as this test does",
 	"_lua5.1-tests/api.lua":        noTestC,
@@ -32,11 +32,11 @@ var leftOutFiles = map[string]string{
 // part is some lines of a file that are not run as they are.
 type part struct {
 	file string
-	// from and to are how the first and the last line begin, spaces aside.
-	// Exactly one line of the file begins with from; to is searched behind it.
-	// An empty to means that it is one line.
+	// from and to are the beginnings of the first and the last line, without
+	// spaces. Exactly one line of the file begins with from; to is searched behind
+	// it. An empty to means that the part is one line.
 	from, to string
-	// with takes their place.
+	// with replaces them.
 	with string
 	why  string
 }
@@ -60,18 +60,18 @@ var leftOut = []part{
 
 	{"_lua5.1-tests/errors.lua", `assert(doit";")`, `assert(doit"return;;")`, "", "an empty statement is allowed"},
 	{"_lua5.1-tests/errors.lua", `assert(doit"a=math.sin\n(3)")`, "", "", "a call may begin on the line behind its function"},
-	{"_lua5.1-tests/errors.lua", `checkmessage("a=1; bbbb=2; a=math.sin(3)+bbbb(3)"`, `checkmessage("local a={}; a.bbbb(3)"`, "", otherWords},
-	{"_lua5.1-tests/errors.lua", `checkmessage("a={13}; local bbbb=1; a[bbbb](3)", "number")`, "", "", otherWords},
-	{"_lua5.1-tests/errors.lua", `checkmessage("aaa.bbb:ddd(9)"`, `checkmessage("local a,b,c; (function ()`, "", otherWords},
-	{"_lua5.1-tests/errors.lua", `checkmessage("b=1; local aaa='a'; x=aaa+b"`, `checkmessage("aaa={}; x=-aaa"`, "", otherWords},
-	{"_lua5.1-tests/errors.lua", `checkmessage([[aaa=9`, `end]], "global 'insert'")`, "", otherWords},
-	{"_lua5.1-tests/errors.lua", `checkmessage([[x = print .. "a"]], "concatenate")`, "", "", otherWords},
+	{"_lua5.1-tests/errors.lua", `checkmessage("a=1; bbbb=2; a=math.sin(3)+bbbb(3)"`, `checkmessage("local a={}; a.bbbb(3)"`, "", otherText},
+	{"_lua5.1-tests/errors.lua", `checkmessage("a={13}; local bbbb=1; a[bbbb](3)", "number")`, "", "", otherText},
+	{"_lua5.1-tests/errors.lua", `checkmessage("aaa.bbb:ddd(9)"`, `checkmessage("local a,b,c; (function ()`, "", otherText},
+	{"_lua5.1-tests/errors.lua", `checkmessage("b=1; local aaa='a'; x=aaa+b"`, `checkmessage("aaa={}; x=-aaa"`, "", otherText},
+	{"_lua5.1-tests/errors.lua", `checkmessage([[aaa=9`, `end]], "global 'insert'")`, "", otherText},
+	{"_lua5.1-tests/errors.lua", `checkmessage([[x = print .. "a"]], "concatenate")`, "", "", otherText},
 	{"_lua5.1-tests/errors.lua", `checkmessage("getmetatable(io.stdin).__gc()"`, "", "", noIO},
 	{"_lua5.1-tests/errors.lua", `assert(lineerror"\n\n for k,v in \n 3 \n do`, "", "", "an error of an iterator is on the line of its for"},
 	{"_lua5.1-tests/errors.lua", `return (string.find(m, "^.-:%d+: stack overflow"))`, "", `return (string.find(m, "stack overflow"))`, "a stack overflow names no line"},
 	{"_lua5.1-tests/errors.lua", `local l = debug.getinfo(1, "l").currentline; function y ()`, "", "function y () C=C+1; y() end", noDebug},
 	{"_lua5.1-tests/errors.lua", `local stack = {}`, `assert(i > 15)`, "", noDebug},
-	{"_lua5.1-tests/errors.lua", `checksyntax("[[a]]", "", "[[a]]", 1)`, `checksyntax("\255a = 1"`, "", otherWords},
+	{"_lua5.1-tests/errors.lua", `checksyntax("[[a]]", "", "[[a]]", 1)`, `checksyntax("\255a = 1"`, "", otherText},
 	{"_lua5.1-tests/errors.lua", `testrep("a=", "a..")`, `testrep("a=", "a^")`, "", "1,000 operators may hang together"},
 	{"_lua5.1-tests/errors.lua", `assert(string.find(b, "line 3"))`, "", "", "a source that ends too early isn't looked at any closer"},
 	{"_lua5.1-tests/errors.lua", `assert(string.find(b, "line 2"))`, "", "", "the same"},
@@ -109,20 +109,20 @@ var leftOut = []part{
 
 	{"_glua-tests/base.lua", `dofile("notexist")`, "", `error("notexist")`, noIO},
 	{"_glua-tests/base.lua", `assert(getfenv(2) == _G)`, "", "", noLevel0},
-	{"_glua-tests/coroutine.lua", `assert(not ok and string.find(msg, "can not resume a running thread"))`, "", "", otherWords},
-	{"_glua-tests/coroutine.lua", `assert(not ok and string.find(msg, "can not resume a dead thread"))`, "", "", otherWords},
+	{"_glua-tests/coroutine.lua", `assert(not ok and string.find(msg, "can not resume a running thread"))`, "", "", otherText},
+	{"_glua-tests/coroutine.lua", `assert(not ok and string.find(msg, "can not resume a dead thread"))`, "", "", otherText},
 	{"_glua-tests/issues.lua", `-- issue 62`, `-- issue 81`, "", "the words of a traceback differ"},
-	{"_glua-tests/issues.lua", `assert(not ok and string.find(message, "bad argument #1 to pcall", 1, true))`, "", "", otherWords},
+	{"_glua-tests/issues.lua", `assert(not ok and string.find(message, "bad argument #1 to pcall", 1, true))`, "", "", otherText},
 	{"_glua-tests/issues.lua", `-- issue #455`, `test()`, "", noIO},
 	{"_glua-tests/issues.lua", `-- issue #459`, `test()`, "", noIO},
-	{"_glua-tests/math.lua", `math.max()`, "", `error("wrong number of arguments")`, otherWords},
-	{"_glua-tests/math.lua", `math.min()`, "", `error("wrong number of arguments")`, otherWords},
+	{"_glua-tests/math.lua", `math.max()`, "", `error("wrong number of arguments")`, otherText},
+	{"_glua-tests/math.lua", `math.min()`, "", `error("wrong number of arguments")`, otherText},
 	{"_glua-tests/strings.lua", `assert(string.gsub("hello world", "(%w+)", "%1 %1 %c")`, "", "", "lua5.1's answer is another"},
 	{"_glua-tests/strings.lua", `string.dump()`, "", `error("GopherLua does not support the string.dump")`, "there is no string.dump"},
-	{"_glua-tests/vm.lua", `assert(not ok and string.find(msg, "register overflow"))`, "", "", otherWords},
+	{"_glua-tests/vm.lua", `assert(not ok and string.find(msg, "register overflow"))`, "", "", otherText},
 }
 
-// restored are parts that gopher-lua's copy of the files has as comments,
+// restored are parts that are comments in gopher-lua's copy of the files,
 // because it fails them. They run here.
 var restored = []part{
 	{file: "_lua5.1-tests/attrib.lua", from: `--   local a,i,j,b`, to: `--          b[3] == 1)`},

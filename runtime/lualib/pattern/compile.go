@@ -9,7 +9,7 @@ import (
 type compiler struct {
 	pattern Pattern
 	source  string
-	at      int // what is next in source
+	at      int // of the next byte in source
 	done    bool
 	open    uint32 // captures that are not closed yet
 	closed  uint32
@@ -19,17 +19,17 @@ type compiler struct {
 	buffer [12]item
 }
 
-// head finds the text that every match begins with.
-func (c *compiler) head() {
+// literalPrefix sets the text that every match begins with.
+func (c *compiler) literalPrefix() {
 	n := strings.IndexAny(c.source, specials+")")
 	if n < 0 {
-		c.pattern.head, c.pattern.literal = c.source, true
+		c.pattern.prefix, c.pattern.literal = c.source, true
 		return
 	}
 	if n > 0 && strings.IndexByte("*?-", c.source[n]) >= 0 {
 		n-- // the last character may be absent
 	}
-	c.pattern.head = c.source[:n]
+	c.pattern.prefix = c.source[:n]
 }
 
 func (c *compiler) emit(it item) {
@@ -37,7 +37,7 @@ func (c *compiler) emit(it item) {
 		c.meter.Charge(2 * int64(n) * itemBytes)
 	}
 	c.pattern.items = append(c.pattern.items, it)
-	tellEvery(len(c.pattern.items), c.meter)
+	reportEvery(len(c.pattern.items), c.meter)
 }
 
 // finish ends the list of items.
@@ -49,8 +49,8 @@ func (c *compiler) finish(last item) {
 
 func (c *compiler) malformed(err error) { c.finish(item{op: opMalformed, err: err}) }
 
-// next compiles one element of the source.
-func (c *compiler) next() {
+// element compiles one element of the source.
+func (c *compiler) element() {
 	rest := c.source[c.at:]
 	switch {
 	case rest == "":
@@ -68,7 +68,7 @@ func (c *compiler) next() {
 	case rest[1] == 'f':
 		c.frontier(rest)
 	case '0' <= rest[1] && rest[1] <= '9':
-		c.back(rest[1])
+		c.backReference(rest[1])
 	default:
 		c.single()
 	}
@@ -105,14 +105,14 @@ func (c *compiler) closeCapture() {
 	c.at++
 }
 
-func (c *compiler) back(digit byte) {
+func (c *compiler) backReference(digit byte) {
 	bit := uint32(0)
 	if digit > '0' {
 		bit = 1 << (digit - '1')
 	}
 	switch {
 	case c.closed&bit != 0:
-		c.emit(item{op: opBack, a: digit - '1'})
+		c.emit(item{op: opBackReference, a: digit - '1'})
 	case c.pattern.position&bit != 0:
 		c.emit(item{op: opNever})
 	default:
@@ -159,7 +159,7 @@ func (c *compiler) single() {
 	}
 	switch repetition {
 	case '?':
-		it.op = opMaybe
+		it.op = opOptional
 	case '*':
 		it.op = opGreedy
 	case '-':
@@ -195,7 +195,7 @@ func (c *compiler) class() (item, error) {
 	return item{a: first}, nil
 }
 
-// bracket compiles a [set], of which the bracket was read.
+// bracket compiles a [set] whose opening bracket was read.
 func (c *compiler) bracket() (item, error) {
 	inside, ok := c.untilBracket()
 	if !ok {
@@ -207,7 +207,7 @@ func (c *compiler) bracket() (item, error) {
 	}
 	var members set
 	for i := 0; i < len(inside); i++ {
-		tellEvery(i, c.meter)
+		reportEvery(i, c.meter)
 		switch {
 		case inside[i] == '%' && i+1 < len(inside):
 			i++
@@ -226,7 +226,7 @@ func (c *compiler) bracket() (item, error) {
 }
 
 // untilBracket reads up to the ] that ends a set and returns what is before
-// it. A ] in the first place is a member, and so is one behind a %.
+// it. A ] in first place is a member, and so is one behind a %.
 func (c *compiler) untilBracket() (inside string, ok bool) {
 	start := c.at
 	i := start
@@ -234,7 +234,7 @@ func (c *compiler) untilBracket() (inside string, ok bool) {
 		i++
 	}
 	for first := i; i < len(c.source); i++ {
-		tellEvery(i, c.meter)
+		reportEvery(i, c.meter)
 		switch {
 		case c.source[i] == '%':
 			i++

@@ -28,8 +28,8 @@ func Index(s, text string, from int, meter Meter) int {
 	}
 }
 
-// indexLong is Index for a text too long to search for in windows: it rolls a
-// hash of len(text) bytes over s (Rabin and Karp), counting steps as it goes.
+// indexLong is Index for a text too long for windows: it rolls a hash of
+// len(text) bytes over s (Rabin and Karp) and counts steps meanwhile.
 func indexLong(s, text string, from int, meter Meter) int {
 	const prime = 16777619
 	if len(s)-from < len(text) {
@@ -40,10 +40,10 @@ func indexLong(s, text string, from int, meter Meter) int {
 		want = want*prime + uint32(text[i])
 		have = have*prime + uint32(s[from+i])
 		power *= prime
-		tellEvery(i, meter)
+		reportEvery(i, meter)
 	}
 	for at := from; ; at++ {
-		tellEvery(at, meter)
+		reportEvery(at, meter)
 		if have == want {
 			meter.Step(len(text) / bytesPerStep)
 			if s[at:at+len(text)] == text {
@@ -57,9 +57,9 @@ func indexLong(s, text string, from int, meter Meter) int {
 	}
 }
 
-// tellEvery counts the steps of a loop, of which i is the present one.
-func tellEvery(i int, meter Meter) {
-	if i%stepsPerTell == stepsPerTell-1 {
-		meter.Step(stepsPerTell)
+// reportEvery reports the steps of a loop to the meter; i counts them.
+func reportEvery(i int, meter Meter) {
+	if i%stepsPerReport == stepsPerReport-1 {
+		meter.Step(stepsPerReport)
 	}
 }

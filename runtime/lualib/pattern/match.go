@@ -1,13 +1,13 @@
 package pattern
 
-// Matcher looks for matches of a pattern in a subject. A call that
-// its meter stopped leaves it unusable until the next [Matcher.Reset]. It is
-// for one goroutine.
+// Matcher finds the matches of a pattern in a subject. After a panic of its meter
+// it can't be used until the next [Matcher.Reset]. It may not be used by several
+// goroutines at once.
 type Matcher struct {
 	pattern    *Pattern
 	subject    string
 	meter      Meter
-	left       int // steps until the meter is told
+	left       int // steps until the next report to the meter
 	start, end int // the last match
 	captures   [MaxCaptures]span
 	choices    []choice
@@ -23,32 +23,32 @@ type choice struct {
 	low, at int // subject positions
 }
 
-// Reset makes m look for pattern in subject.
+// Reset prepares m for matches of p in subject.
 func (m *Matcher) Reset(p *Pattern, subject string, meter Meter) {
 	m.pattern, m.subject, m.meter = p, subject, meter
-	m.left = stepsPerTell
+	m.left = stepsPerReport
 	m.start, m.end = 0, 0
 	m.choices = m.buffer[:0]
 }
 
-// Find looks for the first match that begins at from (0 <= from <=
-// len(subject)) or later, or at from only if the pattern is anchored. The
-// error says what is malformed in the pattern.
+// Find finds the first match that begins at from (0 <= from <= len(subject)) or
+// later, or only at from if the pattern is anchored. The error is that of a
+// malformed pattern.
 func (m *Matcher) Find(from int) (found bool, err error) {
 	found, err = m.find(from)
-	m.tell()
+	m.report()
 	return found, err
 }
 
 func (m *Matcher) find(from int) (found bool, err error) {
 	p := m.pattern
 	for at := from; at <= len(m.subject); at++ {
-		if p.head != "" || p.literal {
-			if at = Index(m.subject, p.head, at, m.meter); at < 0 {
+		if p.prefix != "" || p.literal {
+			if at = Index(m.subject, p.prefix, at, m.meter); at < 0 {
 				return false, nil
 			}
 		}
-		end := at + len(p.head)
+		end := at + len(p.prefix)
 		if !p.literal {
 			if end, err = m.match(at); err != nil {
 				return false, err
@@ -65,16 +65,16 @@ func (m *Matcher) find(from int) (found bool, err error) {
 	return false, nil
 }
 
-// Subject is where the matcher looks.
+// Subject returns the text in which m finds matches.
 func (m *Matcher) Subject() string { return m.subject }
 
-// Start and End tell where the last match is: subject[Start():End()].
+// Start returns the index of the last match, which is subject[Start():End()].
 func (m *Matcher) Start() int { return m.start }
 
-// End is the position behind the last match.
+// End returns the index behind the last match.
 func (m *Matcher) End() int { return m.end }
 
-// Next returns where to look for the match after the last one: behind it, or
+// Next returns where to search for the match after the last one: behind it, or
 // one byte further if it is empty.
 func (m *Matcher) Next() int {
 	if m.end == m.start {
@@ -83,19 +83,19 @@ func (m *Matcher) Next() int {
 	return m.end
 }
 
-// Text is the text of the last match.
+// Text returns the text of the last match.
 func (m *Matcher) Text() string { return m.subject[m.start:m.end] }
 
-// HasCaptures tells whether the pattern has captures.
+// HasCaptures reports whether the pattern has captures.
 func (m *Matcher) HasCaptures() bool { return m.pattern.captures > 0 }
 
 // Captures returns how many values the last match has: its captures, or 1 for
 // the whole match when the pattern has none.
 func (m *Matcher) Captures() int { return max(1, m.pattern.captures) }
 
-// Capture returns value i (counted from 0) of the last match: its text, or
-// its position in the subject (counted from 1) if the capture is (), then
-// position is not 0.
+// Capture returns value i (counted from 0) of the last match: its text, or, if
+// the capture is (), its position in the subject. Positions count from 1; of a
+// text the position is 0.
 func (m *Matcher) Capture(i int) (text string, position int, err error) {
 	p := m.pattern
 	switch {
@@ -126,7 +126,7 @@ func (m *Matcher) match(s int) (end int, err error) {
 			if matched = s < len(subject) && it.matches(subject[s]); matched {
 				s++
 			}
-		case opMaybe:
+		case opOptional:
 			if matched = true; s < len(subject) && it.matches(subject[s]) {
 				m.push(choice{i - 1, s, s + 1})
 				s++
@@ -149,8 +149,8 @@ func (m *Matcher) match(s int) (end int, err error) {
 		case opPosition:
 			matched = true
 			m.captures[it.a].start = s
-		case opBack:
-			s, matched = m.again(m.captures[it.a], s)
+		case opBackReference:
+			s, matched = m.backReference(m.captures[it.a], s)
 		case opBalance:
 			s, matched = m.balance(it, s)
 		case opFrontier:
@@ -165,7 +165,7 @@ func (m *Matcher) match(s int) (end int, err error) {
 			return -1, it.err
 		}
 		if !matched {
-			if i, s = m.retry(); i < 0 {
+			if i, s = m.backtrack(); i < 0 {
 				return -1, nil
 			}
 		}
@@ -183,11 +183,10 @@ func (m *Matcher) push(c choice) {
 // choiceBytes is the size of a choice.
 const choiceBytes = 24
 
-// retry goes back to the youngest choice that has an alternative left and
-// returns where to go on from there: the item and the subject position.
-// Captures need no restoring: whatever was noted after the choice is noted
-// again before it is read.
-func (m *Matcher) retry() (next, s int) {
+// backtrack goes back to the latest choice that has an alternative left and
+// returns where to continue: the item and the subject position. Captures need no
+// restoring: whatever was set after the choice is set again before it is read.
+func (m *Matcher) backtrack() (next, s int) {
 	for n := len(m.choices) - 1; n >= 0; n-- {
 		c := &m.choices[n]
 		it := &m.pattern.items[c.item]
@@ -215,7 +214,7 @@ func (m *Matcher) run(it *item, s int) int {
 		return len(m.subject)
 	}
 	for {
-		part := m.subject[s:min(len(m.subject), s+stepsPerTell)]
+		part := m.subject[s:min(len(m.subject), s+stepsPerReport)]
 		n := it.run(part)
 		m.spend(n)
 		s += n
@@ -225,8 +224,8 @@ func (m *Matcher) run(it *item, s int) int {
 	}
 }
 
-// again matches the text of a capture once more.
-func (m *Matcher) again(c span, s int) (int, bool) {
+// backReference matches the text of a capture again.
+func (m *Matcher) backReference(c span, s int) (int, bool) {
 	n := c.end - c.start
 	m.spend(n / bytesPerStep)
 	if n > len(m.subject)-s || m.subject[c.start:c.end] != m.subject[s:s+n] {
@@ -271,12 +270,12 @@ func (m *Matcher) frontier(it *item, s int) bool {
 // spend counts n steps.
 func (m *Matcher) spend(n int) {
 	if m.left -= n; m.left <= 0 {
-		m.tell()
+		m.report()
 	}
 }
 
-// tell reports the steps taken since the last time.
-func (m *Matcher) tell() {
-	m.meter.Step(stepsPerTell - m.left)
-	m.left = stepsPerTell
+// report reports the steps since the last report to the meter.
+func (m *Matcher) report() {
+	m.meter.Step(stepsPerReport - m.left)
+	m.left = stepsPerReport
 }

@@ -1,15 +1,15 @@
-// Package pattern matches Lua 5.1 patterns: find, match, gmatch and gsub all
-// stand on its one engine.
+// Package pattern matches Lua 5.1 patterns. It is the engine of find, match,
+// gmatch and gsub.
 //
 // A pattern is compiled to a flat list of items, one for each single
 // character class (with its repetition), capture parenthesis, back reference,
 // %b and %f. Lua patterns repeat single characters only, never groups, so a
-// match walks the list once from left to right, and everything about captures
-// but their positions is known before the first byte is looked at: which one
-// a parenthesis closes, which ones a back reference may use. The only state
-// of a match is where it stands in the list and in the subject. Choices (how
-// many characters a repetition took) go on an explicit stack that is never
-// longer than the pattern, so hostile patterns use no Go stack.
+// match visits the list once from left to right, and everything about captures
+// but their positions is known before the first byte is read: which one a
+// parenthesis closes, which ones a back reference may use. The only state of a
+// match is its position in the list and in the subject. Choices (how many
+// characters a repetition took) go on an explicit stack that is never longer
+// than the pattern, so hostile patterns use no Go stack.
 //
 // As in Lua 5.1 a malformed pattern raises its error when the match reaches
 // the malformed item, and not before. One thing differs: a zero byte in a
@@ -17,9 +17,9 @@
 // depending on the function).
 //
 // Work is counted in steps: about one for each item tried and each subject
-// byte looked at. The [Meter] given to [Compile] and [Matcher.Reset] hears of
-// them about every thousand steps, and of memory before it is taken. It may
-// panic to stop the work.
+// byte read. They are reported to the [Meter] about every thousand steps, and
+// memory is reported before it is allocated. The meter may panic to stop the
+// work.
 package pattern
 
 import (
@@ -32,17 +32,17 @@ const MaxCaptures = 32
 
 // Meter counts what a match costs.
 type Meter interface {
-	// Step is told how many steps were taken since it was last called.
+	// Step is called with the number of steps since its last call.
 	Step(steps int)
-	// Charge is told how many bytes a list is about to take, if they are more
-	// than a few hundred.
+	// Charge is called with the bytes that a list is about to take, if they are
+	// more than a few hundred.
 	Charge(bytes int64)
 }
 
-// stepsPerTell is how many steps pass between two calls of [Meter.Step].
-const stepsPerTell = 1000
+// stepsPerReport is how many steps pass between two calls of [Meter.Step].
+const stepsPerReport = 1000
 
-// What can be wrong with a pattern, in the words of Lua 5.1.
+// The errors of malformed patterns, in the words of Lua 5.1.
 var (
 	errEndsWithEscape    = errors.New("malformed pattern (ends with '%')")
 	errMissingBracket    = errors.New("malformed pattern (missing ']')")
@@ -59,9 +59,9 @@ var (
 type Pattern struct {
 	items    []item
 	anchored bool
-	// head is text that every match begins with. When literal is set it is
-	// the whole pattern.
-	head    string
+	// prefix is text that every match begins with. It is the whole pattern if
+	// literal is set.
+	prefix  string
 	literal bool
 	// captures is how many there are; bit i of position and of unfinished
 	// says that capture i is () or was never closed.
@@ -69,26 +69,26 @@ type Pattern struct {
 	position, unfinished uint32
 }
 
-// Anchored tells whether a match can begin only where the search begins.
+// Anchored reports whether a match can begin only where the search begins.
 func (p *Pattern) Anchored() bool { return p.anchored }
 
 type op uint8
 
 const (
-	opSingle     op = iota // one byte of the class
-	opMaybe                // at most one, preferably one
-	opGreedy               // any number, preferably many
-	opLazy                 // any number, preferably few
-	opOpen                 // capture a begins
-	opClose                // capture a ends
-	opPosition             // capture a is the position
-	opBack                 // the text of capture a again
-	opBalance              // from a to the b that balances it
-	opFrontier             // from outside to inside of the class
-	opEnd                  // the pattern is over: a match
-	opSubjectEnd           // the pattern is over: a match at the subject's end
-	opNever                // never matches
-	opMalformed            // the pattern is malformed here
+	opSingle        op = iota // one byte of the class
+	opOptional                // at most one, preferably one
+	opGreedy                  // any number, preferably many
+	opLazy                    // any number, preferably few
+	opOpen                    // capture a begins
+	opClose                   // capture a ends
+	opPosition                // capture a is the position
+	opBackReference           // the text of capture a again
+	opBalance                 // from a to the b that balances it
+	opFrontier                // from outside to inside of the class
+	opEnd                     // the pattern is over: a match
+	opSubjectEnd              // the pattern is over: a match at the subject's end
+	opNever                   // never matches
+	opMalformed               // the pattern is malformed here
 )
 
 // item is one element of a pattern. Those that match single characters do so
@@ -128,22 +128,21 @@ func (it *item) run(s string) int {
 	return i
 }
 
-// specials are the characters that make string.find see a pattern in a text.
+// specials are the characters that make string.find take a text for a pattern.
 const specials = "^$*+?.([%-"
 
-// IsLiteral tells whether string.find takes source for plain text. A lone )
-// is text for it, though malformed everywhere else: so it is in Lua 5.1.
+// IsLiteral reports whether string.find takes source for plain text. As in Lua
+// 5.1, a lone ) is text there, though malformed everywhere else.
 func IsLiteral(source string) bool { return !strings.ContainsAny(source, specials) }
 
 // Literal returns the pattern that matches text itself.
 func Literal(text string) *Pattern {
-	return &Pattern{head: text, literal: true}
+	return &Pattern{prefix: text, literal: true}
 }
 
-// Compile returns the compiled form of source. It never fails: what is
-// malformed is reported by the match that gets there. A leading ^ is an
-// anchor when anchors is set (find, match, gsub) and a plain character when
-// not (gmatch).
+// Compile returns the compiled form of source. It never fails: a malformed item
+// is the error of the match that reaches it. A leading ^ is an anchor if anchors
+// is set (find, match, gsub) and a plain character if not (gmatch).
 func Compile(source string, anchors bool, meter Meter) *Pattern {
 	c := compiler{source: source, meter: meter}
 	p := &c.pattern
@@ -151,14 +150,14 @@ func Compile(source string, anchors bool, meter Meter) *Pattern {
 		p.anchored = true
 		c.at = 1
 	} else {
-		c.head()
+		c.literalPrefix()
 		if p.literal {
 			return p
 		}
 	}
 	p.items = c.buffer[:0]
 	for !c.done {
-		c.next()
+		c.element()
 	}
 	return p
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// find renders what string.find gives for a pattern: positions and captures,
+// find renders what string.find returns for a pattern: positions and captures,
 // "nil", or the error.
 func find(subject, source string, from int) string {
 	var m Matcher
@@ -44,7 +44,7 @@ func captures(m *Matcher) string {
 	return b.String()
 }
 
-func TestPatternsMatchAsInLua51(t *testing.T) {
+func TestFindMatchesAsInLua51(t *testing.T) {
 	for _, c := range []struct{ subject, pattern, want string }{
 		{"hello world", "o w", "5 7"},
 		{"hello world", "l+", "3 4"},
@@ -93,8 +93,8 @@ func TestPatternsMatchAsInLua51(t *testing.T) {
 	}
 }
 
-// pieces of patterns for generated tests; the strange ones are on purpose.
-var pieces = strings.Fields(`a b c . %a %d %s %w %W %. %% [ab] [^a] [a-c] [%d_] []] [^]a] [a-] - * + ? * + - ?
+// fragments are the parts of generated patterns; some are malformed on purpose.
+var fragments = strings.Fields(`a b c . %a %d %s %w %W %. %% [ab] [^a] [a-c] [%d_] []] [^]a] [a-] - * + ? * + - ?
 	( ) ( ) () %1 %2 %b() %bab %f[%a] %f[^a] ^ $ [ % %f %b %g %z %Z aa x1 _`)
 
 func generate(r *rand.Rand) (subject, pattern string) {
@@ -104,12 +104,12 @@ func generate(r *rand.Rand) (subject, pattern string) {
 		s.WriteByte(alphabet[r.IntN(len(alphabet))])
 	}
 	for range 1 + r.IntN(7) {
-		p.WriteString(pieces[r.IntN(len(pieces))])
+		p.WriteString(fragments[r.IntN(len(fragments))])
 	}
 	return s.String(), p.String()
 }
 
-// referenceScript answers each case as find does.
+// referenceScript renders each case as find does.
 const referenceScript = `
 for _, c in ipairs(cases) do
   local r = { pcall(string.find, c[1], c[2], c[3] + 1) }
@@ -138,17 +138,17 @@ func TestFindAgreesWithLua51OnGeneratedPatterns(t *testing.T) {
 		fmt.Fprintf(&script, "{%q,%q,%d},\n", s, p, cases[i].from)
 	}
 	script.WriteString("}\n" + referenceScript)
-	answers := strings.Split(lua51(t, script.String()), "\n")
-	if len(answers) != n+1 {
-		t.Fatalf("lua5.1 gave %d answers, want %d", len(answers)-1, n)
+	results := strings.Split(lua51(t, script.String()), "\n")
+	if len(results) != n+1 {
+		t.Fatalf("lua5.1 returned %d results, want %d", len(results)-1, n)
 	}
 	for i, c := range cases {
 		got := find(c.subject, c.pattern, c.from)
 		if strings.HasSuffix(got, errUnfinishedCapture.Error()) {
 			got = errUnfinishedCapture.Error() // lua5.1 gives no positions then
 		}
-		if got != answers[i] {
-			t.Errorf("find(%q, %q, %d): got %s, want %s", c.subject, c.pattern, c.from+1, got, answers[i])
+		if got != results[i] {
+			t.Errorf("find(%q, %q, %d): got %s, want %s", c.subject, c.pattern, c.from+1, got, results[i])
 		}
 	}
 }
@@ -177,7 +177,7 @@ type unmetered struct{}
 func (unmetered) Step(int)     {}
 func (unmetered) Charge(int64) {}
 
-// budget is a meter that panics once it has heard of more steps than it holds.
+// budget is a meter that panics after a number of steps.
 type budget struct{ left int }
 
 func (b *budget) Charge(int64) {}
@@ -188,7 +188,7 @@ func (b *budget) Step(n int) {
 	}
 }
 
-// interrupted says whether f ran out of steps.
+// interrupted reports whether f runs out of steps.
 func interrupted(steps int, f func(Meter)) (stopped bool) {
 	b := &budget{left: steps}
 	defer func() {
@@ -203,7 +203,7 @@ func interrupted(steps int, f func(Meter)) (stopped bool) {
 	return false
 }
 
-func TestLongMatchesAreInterrupted(t *testing.T) {
+func TestMatcherIsInterrupted(t *testing.T) {
 	const steps = 20_000
 	a := strings.Repeat("a", 1_000_000)
 	for name, c := range map[string]struct{ subject, pattern string }{
@@ -231,7 +231,7 @@ func TestLongMatchesAreInterrupted(t *testing.T) {
 	}
 }
 
-func TestHostilePatternsNeedNoStackAndFewSteps(t *testing.T) {
+func TestHostilePatternsTakeNoStackAndFewSteps(t *testing.T) {
 	for name, c := range map[string]struct{ subject, pattern, want string }{
 		"open parentheses": {"x", strings.Repeat("(", 5_000_000), "too many captures"},
 		"optional items":   {"x", strings.Repeat("a?", 20_000) + "x", "1 1"},
@@ -255,7 +255,7 @@ func TestHostilePatternsNeedNoStackAndFewSteps(t *testing.T) {
 	}
 }
 
-func TestAMatcherGoesThroughAllMatches(t *testing.T) {
+func TestMatcherFindsAllMatches(t *testing.T) {
 	var m Matcher
 	m.Reset(Compile("^a*", false, unmetered{}), "^aa^b", unmetered{})
 	var got []string
@@ -293,7 +293,7 @@ func TestIndexFindsTextAcrossItsWindows(t *testing.T) {
 	}
 }
 
-func TestCommonMatchesAllocateNothing(t *testing.T) {
+func TestMatcherAllocatesNothingForCommonPatterns(t *testing.T) {
 	var m Matcher
 	p := Compile("^(%w+)%s*=%s*(%w+)$", true, unmetered{})
 	if got := testing.AllocsPerRun(100, func() {

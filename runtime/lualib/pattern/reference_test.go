@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// reference matches a pattern by plain recursion over its text, the way the
-// definition of the language reads. It gives up (by panicking with its name)
-// on malformed patterns and when it takes too long.
+// reference matches a pattern by plain recursion over its text, as the manual
+// defines it. It gives up, by panicking with its name, on malformed patterns and
+// when it takes too long.
 type reference struct {
 	subject string
 	starts  []int

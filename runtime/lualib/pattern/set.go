@@ -11,7 +11,7 @@ func (s *set) addRange(from, to byte) {
 	}
 }
 
-// addClass adds what % and the letter stand for: a class, or the letter.
+// addClass adds what % and a letter stand for: a class, or the letter itself.
 func (s *set) addClass(letter byte) {
 	class := classes[letter]
 	if class == nil {

@@ -9,7 +9,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-func TestLongConcatenationsEqualShortOnes(t *testing.T) {
+func TestConcatMeansWhatLuaMeans(t *testing.T) {
 	const meta = `local m = {} m.__concat = function(a, b)
 		if type(a) == "table" then a = a.s end if type(b) == "table" then b = b.s end
 		return setmetatable({s = "(" .. a .. "." .. b .. ")"}, m) end
@@ -26,12 +26,12 @@ func TestLongConcatenationsEqualShortOnes(t *testing.T) {
 		{"a nil", `local n return "1" .. "2" .. "3" .. "4" .. n .. "6" .. "7" .. "8"`, "test:1: cannot perform concat operation between nil and string"},
 		{"a long chain", "return " + strings.Repeat(`"x" .. `, 150) + `"y"`, strings.Repeat("x", 150) + "y"},
 	}
-	ours := func(source string) (*lua.FunctionProto, error) {
+	compile := func(source string) (*lua.FunctionProto, error) {
 		return New(Limits{}).Compile(context.Background(), "test", source)
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := results(ours, tt.source); got != tt.want {
+			if got := results(compile, tt.source); got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
 			got := strings.Replace(results(plain, tt.source), "program:", "test:", 1)
@@ -42,7 +42,7 @@ func TestLongConcatenationsEqualShortOnes(t *testing.T) {
 	}
 }
 
-func TestSizesAreChargedBeforeTheStringIsMade(t *testing.T) {
+func TestConcatChargesBeforeItMakesTheString(t *testing.T) {
 	var charged []int64
 	c := New(Limits{Charge: func(L *lua.LState, bytes int64) {
 		charged = append(charged, bytes)
@@ -50,10 +50,10 @@ func TestSizesAreChargedBeforeTheStringIsMade(t *testing.T) {
 			L.RaiseError("too much")
 		}
 	}})
-	ours := func(source string) (*lua.FunctionProto, error) {
+	compile := func(source string) (*lua.FunctionProto, error) {
 		return c.Compile(context.Background(), "test", source)
 	}
-	got := results(ours, `local s = ("x"):rep(100)
+	got := results(compile, `local s = ("x"):rep(100)
 		local short = s .. s .. s .. s .. s .. s .. s
 		local long = s .. s .. s .. s .. s .. s .. s .. 12
 		return pcall(function() return long .. "" .. "" .. "" .. "" .. "" .. "" .. long end)`)
@@ -65,9 +65,9 @@ func TestSizesAreChargedBeforeTheStringIsMade(t *testing.T) {
 	}
 }
 
-func TestTheSmallestConcatenationIsChargedToo(t *testing.T) {
+func TestConcatChargesTheSmallestStringToo(t *testing.T) {
 	c := New(Limits{Charge: func(L *lua.LState, bytes int64) { L.RaiseError("charged %d", bytes) }})
-	ours := func(source string) (*lua.FunctionProto, error) {
+	compile := func(source string) (*lua.FunctionProto, error) {
 		return c.Compile(context.Background(), "test", source)
 	}
 	for source, want := range map[string]string{
@@ -78,19 +78,19 @@ func TestTheSmallestConcatenationIsChargedToo(t *testing.T) {
 		`local s = "ab" return {k = "c" .. s .. "d"}`:            "test:1: charged 4",
 		`local s = "ab" return (function() return s .. s end)()`: "test:1: charged 4",
 	} {
-		if got := results(ours, source); got != want {
+		if got := results(compile, source); got != want {
 			t.Errorf("%s: got %q, want %q", source, got, want)
 		}
 	}
 }
 
-func TestALongStringIsMadeByTheHost(t *testing.T) {
+func TestConcatLetsTheHostJoinLongStrings(t *testing.T) {
 	var sizes []int
 	c := New(Limits{Join: func(_ *lua.LState, texts []string, size int) string {
 		sizes = append(sizes, size)
 		return strings.Join(texts, "")
 	}})
-	ours := func(source string) (*lua.FunctionProto, error) {
+	compile := func(source string) (*lua.FunctionProto, error) {
 		return c.Compile(context.Background(), "test", source)
 	}
 	const meta = `local o = setmetatable({}, {__concat = function(a, b) return "-" end}) `
@@ -101,7 +101,7 @@ func TestALongStringIsMadeByTheHost(t *testing.T) {
 		meta + `local s = ("x"):rep(200000) return #(s .. s .. o .. 1 .. 2)`:                  {400001},
 	} {
 		sizes = nil
-		got := results(ours, source)
+		got := results(compile, source)
 		if plain := results(plain, source); got != plain {
 			t.Errorf("%s: got %s, want %s", source, got, plain)
 		}
@@ -111,8 +111,8 @@ func TestALongStringIsMadeByTheHost(t *testing.T) {
 	}
 }
 
-func TestScriptsCannotMeanAHiddenFunction(t *testing.T) {
-	ours := func(source string) (*lua.FunctionProto, error) {
+func TestIntrinsicsAreOutOfReachOfScripts(t *testing.T) {
+	compile := func(source string) (*lua.FunctionProto, error) {
 		return New(Limits{}).Compile(context.Background(), "test", source)
 	}
 	const chain = `"1" .. "2" .. "3" .. "4" .. "5" .. "6" .. "7" .. "8"`
@@ -124,7 +124,7 @@ func TestScriptsCannotMeanAHiddenFunction(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := results(ours, tt.source); got != tt.want {
+			if got := results(compile, tt.source); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})

@@ -9,35 +9,35 @@ import (
 	"github.com/tidelock-lua/tidelock/native/vm"
 )
 
-// names tells the tables, functions, userdata and threads of a run apart by
-// numbers that it counts up; addresses would tell a script about the host.
-type names struct {
+// identities numbers the tables, functions, userdata and threads of a run, so
+// that tostring can tell them apart. Addresses would reveal the host's memory.
+type identities struct {
 	last      int
-	tables    numbered[lua.LTable]
-	functions numbered[lua.LFunction]
-	userdata  numbered[lua.LUserData]
-	threads   numbered[lua.LState]
+	tables    identityMap[lua.LTable]
+	functions identityMap[lua.LFunction]
+	userdata  identityMap[lua.LUserData]
+	threads   identityMap[lua.LState]
 }
 
-// of returns the text for a value that has an identity.
-func (n *names) of(run *vm.Run, v lua.LValue) string {
+// text returns the text of a value that has an identity.
+func (n *identities) text(run *vm.Run, v lua.LValue) string {
 	var number int
 	switch v := v.(type) {
 	case *lua.LTable:
-		number = n.tables.number(run, v, &n.last)
+		number = n.tables.identity(run, v, &n.last)
 	case *lua.LFunction:
-		number = n.functions.number(run, v, &n.last)
+		number = n.functions.identity(run, v, &n.last)
 	case *lua.LUserData:
-		number = n.userdata.number(run, v, &n.last)
+		number = n.userdata.identity(run, v, &n.last)
 	case *lua.LState:
-		number = n.threads.number(run, v, &n.last)
+		number = n.threads.identity(run, v, &n.last)
 	}
 	return fmt.Sprintf("%s: 0x%08x", v.Type(), number)
 }
 
-// numbered holds the numbers of objects of one type. It keeps none of them
-// alive: when it has doubled, those that are gone are swept out.
-type numbered[T any] struct {
+// identityMap holds the numbers of objects of one type without keeping them
+// alive. When it has doubled, it forgets those that are gone.
+type identityMap[T any] struct {
 	numbers map[weak.Pointer[T]]int
 	sweepAt int // size of the map at which it is swept
 }
@@ -45,8 +45,8 @@ type numbered[T any] struct {
 // sweepMin is the smallest size of a map that is worth a sweep.
 const sweepMin = 1024
 
-// number returns the number of p, after *last if it has none yet.
-func (n *numbered[T]) number(run *vm.Run, p *T, last *int) int {
+// identity returns the number of p. A new one gets the number after *last.
+func (n *identityMap[T]) identity(run *vm.Run, p *T, last *int) int {
 	key := weak.Make(p)
 	if number, ok := n.numbers[key]; ok {
 		return number
@@ -70,7 +70,7 @@ func (n *numbered[T]) number(run *vm.Run, p *T, last *int) int {
 }
 
 // ToString is Lua's tostring: the text of v, by __tostring if it has that. It
-// raises if what __tostring gives isn't a string.
+// raises an error if __tostring doesn't return a string.
 func ToString(L *lua.LState, v lua.LValue) string {
 	switch s := toString(L, v).(type) {
 	case lua.LString:
@@ -82,7 +82,7 @@ func ToString(L *lua.LState, v lua.LValue) string {
 	return ""
 }
 
-// toString returns what tostring returns, which is whatever __tostring gives.
+// toString returns what tostring returns, which may be any value of __tostring.
 func toString(L *lua.LState, v lua.LValue) lua.LValue {
 	if method := L.GetMetaField(v, "__tostring"); method != lua.LNil {
 		L.Push(method)
@@ -101,5 +101,5 @@ func toString(L *lua.LState, v lua.LValue) lua.LValue {
 		return lua.LString(v.String())
 	}
 	run := vm.Of(L)
-	return lua.LString(stateOf(run).names.of(run, v))
+	return lua.LString(stateOf(run).identities.text(run, v))
 }

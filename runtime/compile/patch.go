@@ -7,60 +7,60 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// finisher touches up what gopher-lua's compiler has made.
-type finisher struct {
-	file   string
-	jumps  []jump
-	hidden map[lua.LValue]*lua.LFunction // by the literal that stands for each
-	bytes  int                           // of all protos, estimated
+// patcher corrects the bytecode that gopher-lua's compiler has made.
+type patcher struct {
+	file       string
+	jumps      []jump
+	intrinsics map[lua.LValue]*lua.LFunction // by the literal that stands for each
+	bytes      int                           // of all protos, estimated
 }
 
-// finish works on proto and all protos in it. It panics with a [*SyntaxError]
-// if one is too long for its jumps.
-func (f *finisher) finish(proto *lua.FunctionProto) {
+// patch corrects proto and all protos in it. It panics with a [*SyntaxError] if
+// one is too long for its jumps.
+func (p *patcher) patch(proto *lua.FunctionProto) {
 	// A chunk has no variable arg. gopher-lua makes the table for it all the same.
 	proto.IsVarArg &^= lua.VarArgNeedsArg
 	todo := []*lua.FunctionProto{proto}
 	for len(todo) > 0 {
-		p := todo[len(todo)-1]
-		todo = append(todo[:len(todo)-1], p.FunctionPrototypes...)
-		if len(p.Code) > codeMax {
-			panic(&SyntaxError{File: f.file, Line: p.LineDefined, Message: fmt.Sprintf(
-				"function has too many instructions (%d, limit is %d)", len(p.Code), codeMax)})
+		fn := todo[len(todo)-1]
+		todo = append(todo[:len(todo)-1], fn.FunctionPrototypes...)
+		if len(fn.Code) > codeMax {
+			panic(&SyntaxError{File: p.file, Line: fn.LineDefined, Message: fmt.Sprintf(
+				"function has too many instructions (%d, limit is %d)", len(fn.Code), codeMax)})
 		}
-		f.fixGotos(p)
-		hintFields(p.Code)
-		for i, c := range p.Constants {
-			if fn, ok := f.hidden[c]; ok {
-				p.Constants[i] = fn
+		p.fixGotos(fn)
+		hintFields(fn.Code)
+		for i, c := range fn.Constants {
+			if function, ok := p.intrinsics[c]; ok {
+				fn.Constants[i] = function
 			}
 		}
-		for i := range p.DbgCalls {
-			p.DbgCalls[i].Name = callName(p.DbgCalls[i].Name)
+		for i := range fn.DbgCalls {
+			fn.DbgCalls[i].Name = callName(fn.DbgCalls[i].Name)
 		}
-		clip(p)
-		f.bytes += size(p)
+		clip(fn)
+		p.bytes += size(fn)
 	}
 }
 
-// fixGotos puts the real line into a goto's instructions and lets its CLOSE
-// begin at the first variable that the goto leaves. gopher-lua mostly leaves
-// it at the function's first, which cuts living locals off their closures.
-func (f *finisher) fixGotos(p *lua.FunctionProto) {
-	for pc, line := range p.DbgSourcePositions {
+// fixGotos puts the real line into a goto's instructions and makes its CLOSE
+// begin at the first variable that the goto leaves. gopher-lua mostly begins at
+// the function's first, which cuts live locals off from their closures.
+func (p *patcher) fixGotos(fn *lua.FunctionProto) {
+	for pc, line := range fn.DbgSourcePositions {
 		if line < gotoLine {
 			continue
 		}
-		j := f.jumps[line-gotoLine]
-		p.DbgSourcePositions[pc] = j.line
-		if opcode(p.Code[pc]) == lua.OP_CLOSE {
-			p.Code[pc] = withA(p.Code[pc], j.active)
+		j := p.jumps[line-gotoLine]
+		fn.DbgSourcePositions[pc] = j.line
+		if opcode(fn.Code[pc]) == lua.OP_CLOSE {
+			fn.Code[pc] = withA(fn.Code[pc], j.active)
 		}
 	}
 }
 
-// hintWindow is how many instructions behind an empty constructor are looked
-// at for a field.
+// hintWindow is how many instructions behind an empty constructor are searched
+// for a field.
 const hintWindow = 8
 
 // hintFields lets "{}" make a small map at once where a named field is set
@@ -88,7 +88,7 @@ func argB(inst uint32) int            { return int(inst & 0x1ff) }
 func withA(inst uint32, a int) uint32 { return inst&^(0xff<<18) | uint32(a)<<18 }
 func withC(inst uint32, c int) uint32 { return inst&^(0x1ff<<9) | uint32(c)<<9 }
 
-// callName makes the name of a called function fit for tracebacks. An empty
+// callName returns the name of a called function as tracebacks may show it. An empty
 // one makes gopher-lua panic while it builds the traceback.
 func callName(name string) string {
 	if name == "" {
@@ -97,7 +97,7 @@ func callName(name string) string {
 	return printable(name)
 }
 
-// clip gives back what the compiler's slices have to spare: about 16 kB per
+// clip gives back the spare capacity of the compiler's slices: about 16 kB per
 // function.
 func clip(p *lua.FunctionProto) {
 	p.Code = slices.Clone(p.Code)

@@ -16,7 +16,7 @@ import (
 	"github.com/tidelock-lua/tidelock/runtime/compile"
 )
 
-// compiler is what a host compiles by.
+// compiler has the limits that a host has by default.
 var compiler = compile.New(compile.Limits{})
 
 // newRun makes a run with the library opened.
@@ -28,7 +28,7 @@ func newRun(t testing.TB, limits vm.Limits) *vm.Run {
 	return run
 }
 
-// do runs a chunk and renders its results like the reference's render does.
+// do runs a chunk and renders its results as renderScript does.
 func do(t testing.TB, run *vm.Run, source string) string {
 	t.Helper()
 	results, err := eval(t, run, source)
@@ -92,8 +92,8 @@ func quoteBytes(s string) string {
 	return `"` + b.String() + `"`
 }
 
-// probe returns a script of testdata.
-func probe(t testing.TB, name string) string {
+// exploit returns the source of a script in testdata.
+func exploit(t testing.TB, name string) string {
 	t.Helper()
 	source, err := os.ReadFile("testdata/" + name)
 	if err != nil {

@@ -2,22 +2,22 @@ package check
 
 import "github.com/yuin/gopher-lua/ast"
 
-// assigned collects the globals that a chunk assigns to anywhere: they may be
-// used before the line that does.
-type assigned struct{ own map[string]bool }
+// assignedGlobals collects the globals that a chunk assigns anywhere: they may
+// be used before that line.
+type assignedGlobals struct{ names map[string]bool }
 
-func (a *assigned) block(stmts []ast.Stmt) {
+func (a *assignedGlobals) block(stmts []ast.Stmt) {
 	for _, stmt := range stmts {
 		a.stmt(stmt)
 	}
 }
 
-func (a *assigned) stmt(stmt ast.Stmt) {
+func (a *assignedGlobals) stmt(stmt ast.Stmt) {
 	switch t := stmt.(type) {
 	case *ast.AssignStmt:
 		for _, left := range t.Lhs {
 			if name, ok := left.(*ast.IdentExpr); ok {
-				a.own[name.Value] = true
+				a.names[name.Value] = true
 			}
 		}
 		a.exprs(t.Rhs...)
@@ -40,7 +40,7 @@ func (a *assigned) stmt(stmt ast.Stmt) {
 		a.block(t.Stmts)
 	case *ast.FuncDefStmt:
 		if name, ok := t.Name.Func.(*ast.IdentExpr); ok {
-			a.own[name.Value] = true
+			a.names[name.Value] = true
 		}
 		a.block(t.Func.Stmts)
 	case *ast.ReturnStmt:
@@ -48,8 +48,8 @@ func (a *assigned) stmt(stmt ast.Stmt) {
 	}
 }
 
-// exprs looks into functions, which may assign too.
-func (a *assigned) exprs(all ...ast.Expr) {
+// exprs visits the functions in expressions, which may assign too.
+func (a *assignedGlobals) exprs(all ...ast.Expr) {
 	for _, e := range all {
 		switch t := e.(type) {
 		case *ast.FunctionExpr:

@@ -10,7 +10,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native/vm"
 )
 
-func TestCallbacksOfGoCount(t *testing.T) {
+func TestGsubCountsCallsOfGoFunctions(t *testing.T) {
 	run := newRun(t, vm.Limits{})
 	do(t, run, `("a"):rep(100)`)
 	before := run.Steps()
@@ -23,7 +23,7 @@ func TestCallbacksOfGoCount(t *testing.T) {
 	}
 }
 
-func TestWritingIsCounted(t *testing.T) {
+func TestBufferCountsWhatIsWritten(t *testing.T) {
 	run := newRun(t, vm.Limits{})
 	withBigValues(run)
 	before := run.Steps()
@@ -33,7 +33,7 @@ func TestWritingIsCounted(t *testing.T) {
 	}
 }
 
-func TestComparisonsAreCounted(t *testing.T) {
+func TestSortCountsComparisons(t *testing.T) {
 	run := newRun(t, vm.Limits{})
 	withBigValues(run)
 	before := run.Steps()
@@ -43,26 +43,26 @@ func TestComparisonsAreCounted(t *testing.T) {
 	}
 }
 
-func TestATableHasALargestNumberOfElements(t *testing.T) {
-	check(t, []give{
+func TestTableInsertHasALargestIndex(t *testing.T) {
+	check(t, []example{
 		{`local t = {} t[1048575] = 1 return pcall(table.insert, t, 2)`, `false "table overflow (at most 1048575 elements)"`},
 		{`local t = {} for i = 1, 10 do table.insert(t, i) end return #t`, "10"},
 	})
 }
 
-func TestOnlyLuasVerbsFormat(t *testing.T) {
+func TestFormatHasLuasVerbsOnly(t *testing.T) {
 	for _, verb := range []string{"v", "T", "p", "t", "b", "U", "w", "a", "A", "n"} {
-		check(t, []give{{`string.format("%` + verb + `", 1)`, "error: invalid option '%" + verb + "' to 'format'"}})
+		check(t, []example{{`string.format("%` + verb + `", 1)`, "error: invalid option '%" + verb + "' to 'format'"}})
 	}
 }
 
-func TestOnlyTablesGetMetatables(t *testing.T) {
+func TestSetMetatableTakesTablesOnly(t *testing.T) {
 	for _, value := range []string{"5", `"x"`, "true", "type", "coroutine.create(type)", "nil"} {
-		check(t, []give{{`return (pcall(setmetatable, ` + value + `, {})), getmetatable(5), getmetatable(type)`, "false nil nil"}})
+		check(t, []example{{`return (pcall(setmetatable, ` + value + `, {})), getmetatable(5), getmetatable(type)`, "false nil nil"}})
 	}
 }
 
-func TestPiecesKeepNoLargeTextAlive(t *testing.T) {
+func TestSubstringsKeepNoLargeTextAlive(t *testing.T) {
 	const large = 1 << 20
 	for _, script := range []string{
 		`return big:sub(5, 20)`, `return big:match("^a(.-)$", -20)`, `return (big:gmatch(("%a"):rep(20)))()`,
