@@ -1,6 +1,7 @@
 package native
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -18,6 +19,9 @@ type Options struct {
 	arg   int
 	place string      // where in the argument the table lies, "" if it is the argument
 	table *lua.LTable // nil if there is none
+	// refusal makes the error to raise of what is wrong, nil for an argument
+	// error.
+	refusal func(text string) error
 }
 
 // Options requires argument n to be nil, or a table with no keys but the known
@@ -33,6 +37,15 @@ func (c *Call) Options(n int, known ...string) Options {
 func (c *Call) OptionsIn(n int, place string, v lua.LValue, known ...string) Options {
 	o := Options{call: c, arg: n, place: place}
 	o.read("", v, known)
+	return o
+}
+
+// OptionsOf is like [Call.Options] for the options v of a module that promises a
+// code for bad ones: what is wrong with them is raised as the error that refusal
+// makes of it.
+func (c *Call) OptionsOf(v lua.LValue, refusal func(text string) error, known ...string) Options {
+	o := Options{call: c, refusal: refusal}
+	o.read("options", v, known)
 	return o
 }
 
@@ -57,8 +70,12 @@ func (o *Options) read(name string, v lua.LValue, known []string) {
 }
 
 // Refuse raises the argument error of the argument that the options are, or lie
-// in. Its text begins with the name of the option.
+// in, or what [Call.OptionsOf] was told. Its text begins with the name of the
+// option.
 func (o Options) Refuse(format string, args ...any) {
+	if o.refusal != nil {
+		o.call.raise(o.refusal(fmt.Sprintf(format, args...)))
+	}
 	if o.place != "" {
 		format, args = "%s: "+format, append([]any{o.place}, args...)
 	}

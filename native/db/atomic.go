@@ -9,7 +9,7 @@ import (
 
 // Limits of one transaction.
 const (
-	entriesMax          = 100
+	EntriesMax          = 100
 	transactionBytesMax = 4_000_000
 )
 
@@ -28,9 +28,9 @@ type Failure struct {
 //
 // All attempts have the same token, so the store applies them once, whatever
 // answers are lost on the way.
-func (d *DB) Atomic(ctx context.Context, account RunScope, id tenant.ID, entries []Entry) (revs []string, failed []Failure, err error) {
+func (d *DB) Atomic(ctx context.Context, scope RunScope, id tenant.ID, entries []Entry) (revs []string, failed []Failure, err error) {
 	if err := checkEntries(entries); err != nil {
-		return nil, nil, about(err, "atomic", "")
+		return nil, nil, withContext(err, "atomic", "")
 	}
 	writes := make([]Write, len(entries))
 	revs = make([]string, len(entries))
@@ -38,8 +38,8 @@ func (d *DB) Atomic(ctx context.Context, account RunScope, id tenant.ID, entries
 		writes[i], revs[i] = e.write, e.write.Rev
 	}
 	for range attemptsMax {
-		c := d.call(ctx, account, id, "atomic", "")
-		c.writes, c.lostMax, c.price = true, attemptsMax, int64(len(writes))
+		c := d.call(ctx, scope, id, "atomic", "")
+		c.writes, c.unknownMax, c.price = true, attemptsMax, int64(len(writes))
 		refusals, err := c.transact(writes)
 		if err != nil {
 			return nil, nil, err
@@ -53,11 +53,11 @@ func (d *DB) Atomic(ctx context.Context, account RunScope, id tenant.ID, entries
 		}
 		// Only additions to rows that have expired were refused, and have
 		// become puts: another transaction with another token.
-		if c.lost > 0 {
-			return nil, nil, c.unknown(nil)
+		if c.unknown > 0 {
+			return nil, nil, c.unknownError(nil)
 		}
 	}
-	return nil, nil, contention("atomic", "")
+	return nil, nil, contentionError("atomic", "")
 }
 
 // transact sends the writes under one token until they are applied, which
@@ -73,7 +73,7 @@ func (c *call) transact(writes []Write) ([]Refusal, error) {
 		return nil, err
 	}
 	if result == outcome.Applied || applied(writes, answer.Refusals) {
-		c.settle()
+		c.resolve()
 		return nil, nil
 	}
 	return answer.Refusals, nil
@@ -117,14 +117,14 @@ func (d *DB) failures(entries []Entry, writes []Write, refusals []Refusal) (fail
 }
 
 func checkEntries(entries []Entry) error {
-	if len(entries) == 0 || len(entries) > entriesMax {
-		return refuse(CodeTooLarge, "%d entries, want 1..%d", len(entries), entriesMax)
+	if len(entries) == 0 || len(entries) > EntriesMax {
+		return refuse(CodeTooLarge, "%d entries, want 1..%d", len(entries), EntriesMax)
 	}
 	size := 0
 	seen := make(map[Key]bool, len(entries))
 	for i, e := range entries {
 		if seen[e.write.Key] {
-			return about(refuse(CodeKey, "entry %d: the key was used by an entry before it", i+1), "", e.key)
+			return withContext(refuse(CodeKey, "entry %d: the key was used by an entry before it", i+1), "", e.key)
 		}
 		seen[e.write.Key] = true
 		size += e.size

@@ -11,8 +11,8 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-// ttlMax is the longest life of a row that has one.
-const ttlMax = 10 * 365 * 24 * time.Hour
+// TTLMax is the longest life of a row that does not live for ever.
+const TTLMax = 10 * 365 * 24 * time.Hour
 
 // DB is native.db over one store, for all runs of a process. It is safe for
 // use by many goroutines.
@@ -47,7 +47,7 @@ type Partition struct {
 // or digit ([CodeKey]).
 func (d *DB) Open(id tenant.ID, name string) (*Partition, error) {
 	if err := checkPartition(name); err != nil {
-		return nil, about(err, "open", name)
+		return nil, withContext(err, "open", name)
 	}
 	return &Partition{db: d, tenant: id, name: name}, nil
 }
@@ -60,13 +60,13 @@ func (p *Partition) row(key string) Key {
 }
 
 // call prepares the attempts of a verb at one answer.
-func (d *DB) call(ctx context.Context, account RunScope, id tenant.ID, op, key string) *call {
-	return &call{db: d, ctx: ctx, account: account, quota: d.quotas.of(id), op: op, key: key, price: 1, attemptsMax: attemptsMax}
+func (d *DB) call(ctx context.Context, scope RunScope, id tenant.ID, op, key string) *call {
+	return &call{db: d, ctx: ctx, scope: scope, quota: d.quotas.of(id), op: op, key: key, price: 1, attemptsMax: attemptsMax}
 }
 
 // call is [DB.call] for a verb of the partition.
-func (p *Partition) call(ctx context.Context, account RunScope, op, key string) *call {
-	c := p.db.call(ctx, account, p.tenant, op, key)
+func (p *Partition) call(ctx context.Context, scope RunScope, op, key string) *call {
+	c := p.db.call(ctx, scope, p.tenant, op, key)
 	if p.reserved {
 		c.quota = nil
 	}
@@ -82,8 +82,8 @@ func (d *DB) expiry(ttl time.Duration) (int64, error) {
 	if ttl == 0 {
 		return 0, nil
 	}
-	if ttl < 0 || ttl > ttlMax {
-		return 0, refuse(CodeOption, "ttl: got %v seconds, want more than 0 and at most %d", ttl.Seconds(), int64(ttlMax.Seconds()))
+	if ttl < 0 || ttl > TTLMax {
+		return 0, refuse(CodeOption, "ttl: got %v seconds, want more than 0 and at most %d", ttl.Seconds(), int64(TTLMax.Seconds()))
 	}
 	return d.clock.Read().Wall.Add(ttl + time.Second - time.Nanosecond).Unix(), nil
 }

@@ -33,11 +33,11 @@ type AddOptions struct {
 func (p *Partition) ToPut(key string, value any, o PutOptions) (Entry, error) {
 	expires, err := p.db.expiry(o.TTL)
 	if err != nil {
-		return Entry{}, about(err, "put", key)
+		return Entry{}, withContext(err, "put", key)
 	}
 	value, size, err := checkValue(value)
 	if err != nil {
-		return Entry{}, about(err, "put", key)
+		return Entry{}, withContext(err, "put", key)
 	}
 	w := Write{Kind: Put, If: o.If, Value: value, Rev: newRev(), Expires: expires}
 	return p.entry("put", key, w, size)
@@ -46,7 +46,7 @@ func (p *Partition) ToPut(key string, value any, o PutOptions) (Entry, error) {
 // ToDelete is the entry that removes the row of key.
 func (p *Partition) ToDelete(key string, condition Condition) (Entry, error) {
 	if condition.New {
-		return Entry{}, about(refuse(CodeOption, "new: there is nothing to delete"), "delete", key)
+		return Entry{}, withContext(refuse(CodeOption, "new: there is nothing to delete"), "delete", key)
 	}
 	return p.entry("delete", key, Write{Kind: Delete, If: condition}, 0)
 }
@@ -55,7 +55,7 @@ func (p *Partition) ToDelete(key string, condition Condition) (Entry, error) {
 // condition, which can't be empty, doesn't hold.
 func (p *Partition) ToCheck(key string, condition Condition) (Entry, error) {
 	if condition == (Condition{}) {
-		return Entry{}, about(refuse(CodeOption, "check needs rev or new"), "check", key)
+		return Entry{}, withContext(refuse(CodeOption, "check needs rev or new"), "check", key)
 	}
 	return p.entry("check", key, Write{Kind: Check, If: condition}, 0)
 }
@@ -65,9 +65,9 @@ func (p *Partition) ToCheck(key string, condition Condition) (Entry, error) {
 func (p *Partition) ToAdd(key string, delta float64, o AddOptions) (Entry, error) {
 	expires, err := p.db.expiry(o.TTL)
 	if err != nil {
-		return Entry{}, about(err, "add", key)
+		return Entry{}, withContext(err, "add", key)
 	}
-	low, high := int64(-wholeMax), int64(wholeMax)
+	low, high := int64(-WholeMax), int64(WholeMax)
 	for _, number := range []struct {
 		name string
 		from *float64
@@ -78,15 +78,15 @@ func (p *Partition) ToAdd(key string, delta float64, o AddOptions) (Entry, error
 		}
 		var ok bool
 		if *number.to, ok = Whole(*number.from); !ok {
-			return Entry{}, about(refuse(CodeOption, "%s: got %v, want a whole number within 2^53 of 0", number.name, *number.from), "add", key)
+			return Entry{}, withContext(refuse(CodeOption, "%s: got %v, want a whole number within 2^53 of 0", number.name, *number.from), "add", key)
 		}
 	}
 	n, ok := Whole(delta)
 	if !ok {
-		return Entry{}, about(refuse(CodeValue, "got %v to add, want a whole number within 2^53 of 0", delta), "add", key)
+		return Entry{}, withContext(refuse(CodeValue, "got %v to add, want a whole number within 2^53 of 0", delta), "add", key)
 	}
 	if low > high {
-		return Entry{}, about(refuse(CodeOption, "min %d is over max %d", low, high), "add", key)
+		return Entry{}, withContext(refuse(CodeOption, "min %d is over max %d", low, high), "add", key)
 	}
 	w := Write{Kind: Add, Delta: n, Rev: newRev(), Expires: expires, Low: low - n, High: high - n}
 	return p.entry("add", key, w, Size(delta))
@@ -94,10 +94,10 @@ func (p *Partition) ToAdd(key string, delta float64, o AddOptions) (Entry, error
 
 func (p *Partition) entry(op, key string, w Write, size int) (Entry, error) {
 	if err := checkKey(key); err != nil {
-		return Entry{}, about(err, op, key)
+		return Entry{}, withContext(err, op, key)
 	}
 	if w.If.New && w.If.Rev != "" {
-		return Entry{}, about(refuse(CodeOption, "rev and new exclude each other"), op, key)
+		return Entry{}, withContext(refuse(CodeOption, "rev and new exclude each other"), op, key)
 	}
 	w.Key = p.row(key)
 	size += len(w.Key.Partition) + len(w.Key.Key) + len(w.Rev)

@@ -26,8 +26,8 @@ func refuse(code, format string, args ...any) *outcome.Error {
 	return &outcome.Error{Code: code, Message: fmt.Sprintf(format, args...), Applied: outcome.AppliedNo}
 }
 
-// about says which verb and key err is about, where it does not say so itself.
-func about(err error, op, key string) error {
+// withContext says which verb and key err is about, where it does not say so itself.
+func withContext(err error, op, key string) error {
 	var e *outcome.Error
 	if err == nil || !errors.As(err, &e) {
 		return err
@@ -55,8 +55,8 @@ func inEntry(n int, key string, err error) error {
 	return &named
 }
 
-// contention is the error for a write that others were always faster than.
-func contention(op, key string) error {
+// contentionError is the error for a write that others were always faster than.
+func contentionError(op, key string) error {
 	return &outcome.Error{
 		Code: CodeContention, Message: "others kept changing the entry",
 		Op: op, Key: key, Retryable: true, Applied: outcome.AppliedNo,

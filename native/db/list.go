@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// limitDefault and limitMax are how many entries a page has.
-	limitDefault = 100
-	limitMax     = 1000
+	// PageMax is the most entries that a page can have.
+	PageMax     = 1000
+	pageDefault = 100
 	// pageBytesMax ends a page, as [Size] counts its values.
 	pageBytesMax = 1 << 20
 	// lookAhead is how many rows the second and further requests for a page
@@ -48,15 +48,15 @@ type Page struct {
 
 // List lists one page of the partition: it ends after Limit entries, 1 MiB of
 // values, or 8 requests, each of which costs one data operation.
-func (p *Partition) List(ctx context.Context, account RunScope, o ListOptions) (Page, error) {
+func (p *Partition) List(ctx context.Context, scope RunScope, o ListOptions) (Page, error) {
 	if err := o.check(); err != nil {
-		return Page{}, about(err, "list", "")
+		return Page{}, withContext(err, "list", "")
 	}
 	if o.Limit == 0 {
-		o.Limit = limitDefault
+		o.Limit = pageDefault
 	}
 	q, open := o.query(p.tenant.Partition(p.name))
-	l := listing{limit: o.Limit}
+	l := pageBuilder{limit: o.Limit}
 	for request := 0; request < requestsMax && q.Low <= q.High; request++ {
 		// One more than wanted shows whether there is more, and the bound
 		// itself doesn't count.
@@ -67,7 +67,7 @@ func (p *Partition) List(ctx context.Context, account RunScope, o ListOptions) (
 		if open != "" {
 			q.Limit++
 		}
-		answer, err := p.query(ctx, account, q)
+		answer, err := p.query(ctx, scope, q)
 		if err != nil {
 			return Page{}, err
 		}
@@ -82,15 +82,15 @@ func (p *Partition) List(ctx context.Context, account RunScope, o ListOptions) (
 		if q.Reverse {
 			q.High, open = l.last, l.last
 		} else {
-			q.Low = next(l.last)
+			q.Low = keyAfter(l.last)
 		}
 	}
 	return Page{l.items, l.last}, nil
 }
 
 // query makes one request for a page.
-func (p *Partition) query(ctx context.Context, account RunScope, q Query) (answer QueryResult, err error) {
-	c := p.call(ctx, account, "list", "")
+func (p *Partition) query(ctx context.Context, scope RunScope, q Query) (answer QueryResult, err error) {
+	c := p.call(ctx, scope, "list", "")
 	_, err = c.do(func(ctx context.Context) outcome.Attempt {
 		q.Now = p.db.now()
 		answer = p.db.store.Query(ctx, q)
@@ -99,8 +99,8 @@ func (p *Partition) query(ctx context.Context, account RunScope, q Query) (answe
 	return answer, err
 }
 
-// listing collects a page.
-type listing struct {
+// pageBuilder collects a page.
+type pageBuilder struct {
 	limit int
 	items []Item
 	bytes int
@@ -109,7 +109,7 @@ type listing struct {
 
 // take adds the items that are alive, but not that of the key open. It is true
 // when the page is full and at least one more item would follow.
-func (l *listing) take(items []Item, open string, now int64) (full bool) {
+func (l *pageBuilder) take(items []Item, open string, now int64) (full bool) {
 	for _, item := range items {
 		if item.Key == open || !item.Alive(now) {
 			continue
@@ -124,8 +124,8 @@ func (l *listing) take(items []Item, open string, now int64) (full bool) {
 	return false
 }
 
-// next is the least key that sorts behind key.
-func next(key string) string { return key + "\x00" }
+// keyAfter is the least key that sorts behind key.
+func keyAfter(key string) string { return key + "\x00" }
 
 // query is the range of o's keys, both ends inclusive, as far as that can be
 // said: the key open, if not empty, doesn't belong to it. No key is greatest
@@ -138,7 +138,7 @@ func (o ListOptions) query(partition string) (q Query, open string) {
 		above, below = below, above
 	}
 	if above != "" {
-		q.Low = max(q.Low, next(above))
+		q.Low = max(q.Low, keyAfter(above))
 	}
 	if below != "" && below <= q.High {
 		q.High, open = below, below
@@ -147,8 +147,8 @@ func (o ListOptions) query(partition string) (q Query, open string) {
 }
 
 func (o ListOptions) check() error {
-	if o.Limit < 0 || o.Limit > limitMax {
-		return refuse(CodeOption, "limit: got %d, want 1..%d", o.Limit, limitMax)
+	if o.Limit < 0 || o.Limit > PageMax {
+		return refuse(CodeOption, "limit: got %d, want 1..%d", o.Limit, PageMax)
 	}
 	for _, bound := range []struct{ name, key string }{{"prefix", o.Prefix}, {"after", o.After}, {"before", o.Before}} {
 		if err := checkBound(bound.name, bound.key); err != nil {
@@ -174,25 +174,25 @@ func (p *Partition) Iterate(o ListOptions) (*Iterator, error) {
 	if left == 0 {
 		left = -1
 	}
-	o.Limit = min(o.Limit, limitMax)
+	o.Limit = min(o.Limit, PageMax)
 	if err := o.check(); err != nil {
-		return nil, about(err, "each", "")
+		return nil, withContext(err, "each", "")
 	}
 	return &Iterator{partition: p, options: o, left: left}, nil
 }
 
 // Next returns the next entry, nil at the end.
-func (w *Iterator) Next(ctx context.Context, account RunScope) (*Item, error) {
+func (w *Iterator) Next(ctx context.Context, scope RunScope) (*Item, error) {
 	for len(w.page) == 0 {
 		if w.done || w.left == 0 {
 			return nil, nil
 		}
 		if w.left > 0 {
-			w.options.Limit = min(w.left, limitMax)
+			w.options.Limit = min(w.left, PageMax)
 		}
-		page, err := w.partition.List(ctx, account, w.options)
+		page, err := w.partition.List(ctx, scope, w.options)
 		if err != nil {
-			return nil, about(err, "each", "")
+			return nil, withContext(err, "each", "")
 		}
 		w.page, w.options.After, w.done = page.Items, page.After, page.After == ""
 	}

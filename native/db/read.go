@@ -12,16 +12,16 @@ const keysMax = 100
 
 // Get reads the row of key, nil if there is none. It sees every write that was
 // answered before, unless it is stale.
-func (p *Partition) Get(ctx context.Context, account RunScope, key string, stale bool) (*Row, error) {
+func (p *Partition) Get(ctx context.Context, scope RunScope, key string, stale bool) (*Row, error) {
 	if err := checkKey(key); err != nil {
-		return nil, about(err, "get", key)
+		return nil, withContext(err, "get", key)
 	}
-	return p.get(ctx, account, "get", key, stale)
+	return p.get(ctx, scope, "get", key, stale)
 }
 
 // get is Get on behalf of any verb.
-func (p *Partition) get(ctx context.Context, account RunScope, op, key string, stale bool) (*Row, error) {
-	c := p.call(ctx, account, op, key)
+func (p *Partition) get(ctx context.Context, scope RunScope, op, key string, stale bool) (*Row, error) {
+	c := p.call(ctx, scope, op, key)
 	var answer RowResult
 	_, err := c.do(func(ctx context.Context) outcome.Attempt {
 		answer = p.db.store.Get(ctx, p.row(key), stale)
@@ -45,28 +45,28 @@ func (d *DB) alive(row *Row) *Row {
 // once. Those found are returned under their keys. It has every answer or
 // fails: a key that is not in the map has no row. Each key costs one data
 // operation.
-func (p *Partition) GetMany(ctx context.Context, account RunScope, keys []string, stale bool) (map[string]*Row, error) {
+func (p *Partition) GetMany(ctx context.Context, scope RunScope, keys []string, stale bool) (map[string]*Row, error) {
 	var unread []Key
 	seen := make(map[string]bool)
 	for _, key := range keys {
 		if err := checkKey(key); err != nil {
-			return nil, about(err, "get_many", key)
+			return nil, withContext(err, "get_many", key)
 		}
 		if seen[key] {
 			continue
 		}
 		if len(unread) == keysMax {
-			return nil, about(refuse(CodeTooLarge, "more than %d different keys", keysMax), "get_many", "")
+			return nil, withContext(refuse(CodeTooLarge, "more than %d different keys", keysMax), "get_many", "")
 		}
 		seen[key] = true
 		unread = append(unread, p.row(key))
 	}
 	found := make(map[string]*Row, len(unread))
 	most := len(unread) // keys of one request
-	c := p.call(ctx, account, "get_many", "")
+	c := p.call(ctx, scope, "get_many", "")
 	for first := true; len(unread) > 0; first = false {
-		if !first && !p.db.pause(ctx, account, pauseBase, 1) {
-			return nil, about(&outcome.Error{Code: CodeThrottled, Message: "the store left keys unread, and there is no time to ask again", Retryable: true}, "get_many", "")
+		if !first && !p.db.pause(ctx, scope, pauseBase, 1) {
+			return nil, withContext(&outcome.Error{Code: CodeThrottled, Message: "the store left keys unread, and there is no time to ask again", Retryable: true}, "get_many", "")
 		}
 		var err error
 		if unread, err = p.getSome(c, unread, &most, found, stale); err != nil {
@@ -91,7 +91,7 @@ func (p *Partition) getSome(c *call, keys []Key, most *int, found map[string]*Ro
 			answer.Outcome = outcome.NotApplied
 			answer.Err = &outcome.Error{Code: CodeThrottled, Message: "the store answered without reading any key", Retryable: true}
 		}
-		if answer.Outcome == outcome.NotApplied && cause(answer.Err).Code == CodeUnavailable {
+		if answer.Outcome == outcome.NotApplied && classify(answer.Err).Code == CodeUnavailable {
 			*most = max(1, len(asked)/2)
 			asked = asked[:*most]
 			c.price = int64(*most)

@@ -25,7 +25,7 @@ func (d *DB) Reserved(id tenant.ID, name string) *Partition {
 	return &Partition{db: d, tenant: id, name: "!" + name, reserved: true}
 }
 
-// HostScope returns the scope of what a host does on its own account, outside
+// HostScope returns the scope of what a host does by itself, outside
 // of any run: it has no budget, its time is that of ctx, and no lock depends on
 // what it writes.
 func HostScope(ctx context.Context) RunScope { return hostScope{ctx} }

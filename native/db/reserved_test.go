@@ -11,7 +11,7 @@ import (
 )
 
 func TestReservedIsStoredWhereNoScriptCanRead(t *testing.T) {
-	faulty(t, nil, func(b *dbtest.Bench, store *dbtest.Faulty) {
+	faulty(t, nil, func(b *dbtest.Fixture, store *dbtest.Faulty) {
 		p := b.DB.Reserved("acme", "schedules")
 		rev, _, err := p.Put(b.Context(), db.HostScope(b.Context()), "key", value.Map{"run": "r1"}, db.PutOptions{})
 		if err != nil {
@@ -40,7 +40,7 @@ func TestReservedWriteIsAttemptedUntilItsOutcomeIsKnown(t *testing.T) {
 		{name: "denied", faults: repeat(dbtest.Denied, 1), code: db.CodeUnavailable, attempts: 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			faulty(t, test.faults, func(b *dbtest.Bench, store *dbtest.Faulty) {
+			faulty(t, test.faults, func(b *dbtest.Fixture, store *dbtest.Faulty) {
 				rev, _, err := b.DB.Reserved("acme", "p").Put(b.Context(), db.HostScope(b.Context()), "key", 1.0, db.PutOptions{If: db.Condition{New: true}})
 				if test.code != "" {
 					b.WantCode(err, test.code)
@@ -56,7 +56,7 @@ func TestReservedWriteIsAttemptedUntilItsOutcomeIsKnown(t *testing.T) {
 }
 
 func TestReservedWriteOfUnknownOutcomeShowsTheRowInTheWay(t *testing.T) {
-	faulty(t, repeat(dbtest.Lost, 1), func(b *dbtest.Bench, store *dbtest.Faulty) {
+	faulty(t, repeat(dbtest.Lost, 1), func(b *dbtest.Fixture, store *dbtest.Faulty) {
 		store.Before = func(attempt int) {
 			if attempt == 2 {
 				w := db.Write{Kind: db.Put, Key: db.Key{Partition: "acme/!p", Key: "key"}, Value: 2.0, Rev: "another's"}
@@ -72,7 +72,7 @@ func TestReservedWriteOfUnknownOutcomeShowsTheRowInTheWay(t *testing.T) {
 }
 
 func TestReservedTakesNoRepetitionsFromScripts(t *testing.T) {
-	faulty(t, repeat(dbtest.Throttled, 150), func(b *dbtest.Bench, store *dbtest.Faulty) {
+	faulty(t, repeat(dbtest.Throttled, 150), func(b *dbtest.Fixture, store *dbtest.Faulty) {
 		p := b.DB.Reserved("acme", "p")
 		for store.Attempts < 150 {
 			p.Put(b.Context(), db.HostScope(b.Context()), "key", 1.0, db.PutOptions{})
@@ -83,7 +83,7 @@ func TestReservedTakesNoRepetitionsFromScripts(t *testing.T) {
 }
 
 func TestHostScopeHasTheTimeOfItsContext(t *testing.T) {
-	faulty(t, repeat(dbtest.Down, 30), func(b *dbtest.Bench, _ *dbtest.Faulty) {
+	faulty(t, repeat(dbtest.Down, 30), func(b *dbtest.Fixture, _ *dbtest.Faulty) {
 		ctx, cancel := context.WithTimeout(b.Context(), time.Second)
 		defer cancel()
 		start := time.Now()

@@ -46,7 +46,7 @@ type RunScope interface {
 type call struct {
 	db      *DB
 	ctx     context.Context
-	account RunScope
+	scope   RunScope
 	quota   *quota // nil if repetitions are not bounded over all calls
 	op, key string
 	// price of each attempt in data operations: one per key or entry.
@@ -56,16 +56,16 @@ type call struct {
 	// writes says that an attempt may change something. The rest concerns
 	// only those.
 	writes bool
-	// lostMax is how many attempts of unknown outcome may be followed by
+	// unknownMax is how many attempts of unknown outcome may be followed by
 	// another one.
-	lostMax int
-	// strays says that an attempt of unknown outcome may still take effect
+	unknownMax int
+	// staysInDoubt says that an attempt of unknown outcome may still take effect
 	// after a later one was answered.
-	strays bool
+	staysInDoubt bool
 
 	attempts int      // since something was last achieved
-	lost     int      // attempts of unknown outcome
-	settled  []func() // to be called once those can't take effect any more
+	unknown  int      // attempts of unknown outcome
+	resolved []func() // to be called once those can't take effect any more
 }
 
 // do makes attempts until one decides: applied or refused. Otherwise err is
@@ -73,7 +73,7 @@ type call struct {
 // applied.
 func (c *call) do(once func(context.Context) outcome.Attempt) (outcome.Outcome, error) {
 	for {
-		if err := c.account.Spend(c.price); err != nil {
+		if err := c.scope.Spend(c.price); err != nil {
 			return c.giveUp(err)
 		}
 		a := c.attempt(once)
@@ -81,9 +81,9 @@ func (c *call) do(once func(context.Context) outcome.Attempt) (outcome.Outcome, 
 		case outcome.Applied, outcome.Refused:
 			return a.Outcome, nil
 		case outcome.Unknown:
-			c.lost++
+			c.unknown++
 		}
-		if !c.again(a) {
+		if !c.waitToRetry(a) {
 			return c.giveUp(a.Err)
 		}
 	}
@@ -92,33 +92,33 @@ func (c *call) do(once func(context.Context) outcome.Attempt) (outcome.Outcome, 
 // attempt makes one request, within its own time and the run's.
 func (c *call) attempt(once func(context.Context) outcome.Attempt) outcome.Attempt {
 	limit := attemptTime
-	if left, ok := c.account.Remaining(); ok {
+	if left, ok := c.scope.Remaining(); ok {
 		limit = min(limit, left)
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, limit)
 	defer cancel()
 	settled := func() {}
 	if c.writes {
-		settled = c.account.Write()
+		settled = c.scope.Write()
 	}
 	c.attempts++
 	a := once(ctx)
 	c.db.observe(a)
 	if a.Outcome == outcome.Unknown {
-		c.settled = append(c.settled, settled)
+		c.resolved = append(c.resolved, settled)
 	} else {
 		settled()
 	}
 	return a
 }
 
-// again decides whether another attempt is to follow a, and if so waits.
-func (c *call) again(a outcome.Attempt) bool {
-	known := cause(a.Err)
+// waitToRetry decides whether another attempt is to follow a, and if so waits.
+func (c *call) waitToRetry(a outcome.Attempt) bool {
+	known := classify(a.Err)
 	switch {
 	case c.ctx.Err() != nil,
 		c.attempts >= c.attemptsMax,
-		c.writes && c.lost > c.lostMax,
+		c.writes && c.unknown > c.unknownMax,
 		a.Outcome == outcome.NotApplied && !known.Retryable:
 		return false
 	}
@@ -126,32 +126,32 @@ func (c *call) again(a outcome.Attempt) bool {
 	if known.Code == CodeThrottled {
 		base = pauseBaseThrottled
 	}
-	return c.quota.take(c.db.clock.ElapsedMax()) && c.db.pause(c.ctx, c.account, base, c.attempts)
+	return c.quota.take(c.db.clock.ElapsedMax()) && c.db.pause(c.ctx, c.scope, base, c.attempts)
 }
 
 // pause waits for the n-th time, n from 1. It is false if the run's time would
 // be over afterwards.
-func (d *DB) pause(ctx context.Context, account RunScope, base time.Duration, n int) bool {
+func (d *DB) pause(ctx context.Context, scope RunScope, base time.Duration, n int) bool {
 	pause := rand.N(min(base<<(n-1), pauseMax))
-	if left, ok := account.Remaining(); ok && pause+reserve > left {
+	if left, ok := scope.Remaining(); ok && pause+reserve > left {
 		return false
 	}
 	return d.clock.Sleep(ctx, pause) == nil
 }
 
-// settle tells the account that nothing of this call is on the way any more.
-func (c *call) settle() {
-	for _, settled := range c.settled {
+// resolve tells the scope that nothing of this call is on the way any more.
+func (c *call) resolve() {
+	for _, settled := range c.resolved {
 		settled()
 	}
 }
 
 // giveUp makes the error to raise of what went wrong last.
 func (c *call) giveUp(err error) (outcome.Outcome, error) {
-	if c.lost > 0 && c.writes {
-		return outcome.Unknown, c.unknown(err)
+	if c.unknown > 0 && c.writes {
+		return outcome.Unknown, c.unknownError(err)
 	}
-	e := *cause(err)
+	e := *classify(err)
 	e.Op, e.Key = c.op, c.key
 	if e.Applied = ""; c.writes {
 		e.Applied = outcome.AppliedNo
@@ -159,9 +159,9 @@ func (c *call) giveUp(err error) (outcome.Outcome, error) {
 	return outcome.NotApplied, &e
 }
 
-// unknown is the error for a write of which nobody knows whether it was
+// unknownError is the error for a write of which nobody knows whether it was
 // applied.
-func (c *call) unknown(err error) error {
+func (c *call) unknownError(err error) error {
 	return &outcome.Error{
 		Code:    CodeUnknown,
 		Message: "the write was sent, and it could not be found out whether it was applied",
@@ -171,9 +171,9 @@ func (c *call) unknown(err error) error {
 	}
 }
 
-// cause returns the *outcome.Error in err, or makes one that tells scripts
+// classify returns the *outcome.Error in err, or makes one that tells scripts
 // nothing of it.
-func cause(err error) *outcome.Error {
+func classify(err error) *outcome.Error {
 	var known *outcome.Error
 	if errors.As(err, &known) {
 		return known

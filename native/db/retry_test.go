@@ -18,12 +18,12 @@ import (
 
 // faulty runs fn in a bubble of fake time with a bench over a store that goes
 // wrong as told.
-func faulty(t *testing.T, faults []dbtest.Fault, fn func(*dbtest.Bench, *dbtest.Faulty)) {
+func faulty(t *testing.T, faults []dbtest.Fault, fn func(*dbtest.Fixture, *dbtest.Faulty)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		clk := dbtest.NewClock()
 		store := &dbtest.Faulty{Store: memory.New(clock.NewDual(clk)), Faults: faults}
-		fn(dbtest.NewBench(t, store, clk), store)
+		fn(dbtest.NewFixture(t, store, clk), store)
 	})
 }
 
@@ -32,7 +32,7 @@ func repeat(fault dbtest.Fault, n int) []dbtest.Fault {
 }
 
 // rewrite changes the row of "key" behind the back of the verb under test.
-func rewrite(b *dbtest.Bench, store *dbtest.Faulty, value any) {
+func rewrite(b *dbtest.Fixture, store *dbtest.Faulty, value any) {
 	w := db.Write{Kind: db.Put, Key: db.Key{Partition: "acme/users", Key: "key"}, Value: value, Rev: "another's"}
 	if value == nil {
 		w.Kind = db.Delete
@@ -42,42 +42,42 @@ func rewrite(b *dbtest.Bench, store *dbtest.Faulty, value any) {
 
 // A verb is one write to "key", whose row is there with the value 1 and the
 // revision rev before. It returns whether it was applied.
-type verb func(b *dbtest.Bench, rev string) (applied bool, err error)
+type verb func(b *dbtest.Fixture, rev string) (applied bool, err error)
 
 var (
-	putPlain verb = func(b *dbtest.Bench, _ string) (bool, error) {
-		rev, _, err := b.Users.Put(b.Context(), b.Account, "key", 2.0, db.PutOptions{})
+	putPlain verb = func(b *dbtest.Fixture, _ string) (bool, error) {
+		rev, _, err := b.Users.Put(b.Context(), b.Scope, "key", 2.0, db.PutOptions{})
 		return rev != "", err
 	}
-	putRev verb = func(b *dbtest.Bench, rev string) (bool, error) {
-		rev, _, err := b.Users.Put(b.Context(), b.Account, "key", 2.0, db.PutOptions{If: db.Condition{Rev: rev}})
+	putRev verb = func(b *dbtest.Fixture, rev string) (bool, error) {
+		rev, _, err := b.Users.Put(b.Context(), b.Scope, "key", 2.0, db.PutOptions{If: db.Condition{Rev: rev}})
 		return rev != "", err
 	}
-	deletePlain verb = func(b *dbtest.Bench, _ string) (bool, error) {
-		ok, _, err := b.Users.Delete(b.Context(), b.Account, "key", db.Condition{})
+	deletePlain verb = func(b *dbtest.Fixture, _ string) (bool, error) {
+		ok, _, err := b.Users.Delete(b.Context(), b.Scope, "key", db.Condition{})
 		return ok, err
 	}
-	deleteRev verb = func(b *dbtest.Bench, rev string) (bool, error) {
-		ok, _, err := b.Users.Delete(b.Context(), b.Account, "key", db.Condition{Rev: rev})
+	deleteRev verb = func(b *dbtest.Fixture, rev string) (bool, error) {
+		ok, _, err := b.Users.Delete(b.Context(), b.Scope, "key", db.Condition{Rev: rev})
 		return ok, err
 	}
-	addOne verb = func(b *dbtest.Bench, _ string) (bool, error) {
-		sum, ok, _, err := b.Users.Add(b.Context(), b.Account, "key", 1, db.AddOptions{})
+	addOne verb = func(b *dbtest.Fixture, _ string) (bool, error) {
+		sum, ok, _, err := b.Users.Add(b.Context(), b.Scope, "key", 1, db.AddOptions{})
 		if ok && sum != 2 {
 			b.Errorf("1 + 1 = %v", sum)
 		}
 		return ok, err
 	}
-	updateRow verb = func(b *dbtest.Bench, _ string) (bool, error) {
-		row, err := b.Users.Update(b.Context(), b.Account, "key", func(row *db.Row) (any, error) { return row.Value.(float64) + 1, nil })
+	updateRow verb = func(b *dbtest.Fixture, _ string) (bool, error) {
+		row, err := b.Users.Update(b.Context(), b.Scope, "key", func(row *db.Row) (any, error) { return row.Value.(float64) + 1, nil })
 		return row != nil, err
 	}
-	atomicAdd verb = func(b *dbtest.Bench, _ string) (bool, error) {
+	atomicAdd verb = func(b *dbtest.Fixture, _ string) (bool, error) {
 		e, err := b.Users.ToAdd("key", 1, db.AddOptions{})
 		if err != nil {
 			return false, err
 		}
-		_, failed, err := b.DB.Atomic(b.Context(), b.Account, "acme", []db.Entry{e})
+		_, failed, err := b.DB.Atomic(b.Context(), b.Scope, "acme", []db.Entry{e})
 		return err == nil && failed == nil, err
 	}
 )
@@ -134,9 +134,9 @@ func TestWhatIsRaisedOrReturnedForEachFault(t *testing.T) {
 		{name: "a transaction gives up after four conflicts", verb: atomicAdd, faults: repeat(conflict, 9), code: db.CodeContention, value: 1.0, attempts: 4},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			faulty(t, nil, func(b *dbtest.Bench, store *dbtest.Faulty) {
+			faulty(t, nil, func(b *dbtest.Fixture, store *dbtest.Faulty) {
 				rev := b.Put("key", 1.0)
-				store.Faults, store.Attempts, b.Account.Spent = test.faults, 0, 0
+				store.Faults, store.Attempts, b.Scope.Spent = test.faults, 0, 0
 				if test.between != nil {
 					store.Before = func(attempt int) {
 						if attempt == 2 {
@@ -146,8 +146,8 @@ func TestWhatIsRaisedOrReturnedForEachFault(t *testing.T) {
 				}
 				applied, err := test.verb(b, rev)
 				checkOutcome(b, applied, err, test.applied, test.code, test.open)
-				if store.Attempts != test.attempts || b.Account.Spent != int64(test.attempts) {
-					b.Errorf("made %d attempts for %d operations, want %d", store.Attempts, b.Account.Spent, test.attempts)
+				if store.Attempts != test.attempts || b.Scope.Spent != int64(test.attempts) {
+					b.Errorf("made %d attempts for %d operations, want %d", store.Attempts, b.Scope.Spent, test.attempts)
 				}
 				store.Faults, store.Before = nil, nil
 				b.WantValue("key", test.value)
@@ -156,7 +156,7 @@ func TestWhatIsRaisedOrReturnedForEachFault(t *testing.T) {
 	}
 }
 
-func checkOutcome(b *dbtest.Bench, applied bool, err error, wantApplied bool, wantCode string, wantOpen bool) {
+func checkOutcome(b *dbtest.Fixture, applied bool, err error, wantApplied bool, wantCode string, wantOpen bool) {
 	b.Helper()
 	if wantCode == "" && err != nil || applied != wantApplied {
 		b.Errorf("applied is %v, error %v; want %v, %q", applied, err, wantApplied, wantCode)
@@ -171,22 +171,22 @@ func checkOutcome(b *dbtest.Bench, applied bool, err error, wantApplied bool, wa
 			b.Errorf("the error is %+v, want applied %q, verb and key", e, want)
 		}
 	}
-	if open := b.Account.Open > 0; open != wantOpen {
+	if open := b.Scope.Open > 0; open != wantOpen {
 		b.Errorf("something may be on its way: %v, want %v", open, wantOpen)
 	}
 }
 
 func TestAPutOfSomethingNewKnowsItsOwnLostWrite(t *testing.T) {
-	faulty(t, []dbtest.Fault{dbtest.Lost}, func(b *dbtest.Bench, store *dbtest.Faulty) {
+	faulty(t, []dbtest.Fault{dbtest.Lost}, func(b *dbtest.Fixture, store *dbtest.Faulty) {
 		rev := b.PutWith("key", 1.0, db.PutOptions{If: db.Condition{New: true}})
-		if got := b.Get("key").Rev; got != rev || b.Account.Open != 0 {
-			b.Errorf("revision is %q and %d writes are unsettled, want %q and none", rev, b.Account.Open, got)
+		if got := b.Get("key").Rev; got != rev || b.Scope.Open != 0 {
+			b.Errorf("revision is %q and %d writes are unsettled, want %q and none", rev, b.Scope.Open, got)
 		}
 	})
 }
 
 func TestTheAttemptsOfOneTransactionAreTheSame(t *testing.T) {
-	faulty(t, []dbtest.Fault{dbtest.Lost, dbtest.Conflict}, func(b *dbtest.Bench, store *dbtest.Faulty) {
+	faulty(t, []dbtest.Fault{dbtest.Lost, dbtest.Conflict}, func(b *dbtest.Fixture, store *dbtest.Faulty) {
 		store.Before = func(int) { b.Clock.Advance(2 * time.Second) }
 		for range 2 {
 			if _, err := atomicAdd(b, ""); err != nil {
@@ -204,12 +204,12 @@ func TestTheAttemptsOfOneTransactionAreTheSame(t *testing.T) {
 
 func TestACounterThatHasExpiredStartsAnewWhereAdditionsCannotReplaceIt(t *testing.T) {
 	stays := repeat(dbtest.ExpiredStays, 9)
-	faulty(t, stays, func(b *dbtest.Bench, store *dbtest.Faulty) {
+	faulty(t, stays, func(b *dbtest.Fixture, store *dbtest.Faulty) {
 		for _, key := range []string{"single", "in a transaction"} {
 			b.PutWith(key, 100.0, db.PutOptions{TTL: time.Second})
 		}
 		b.Clock.Advance(time.Minute)
-		sum, ok, _, err := b.Users.Add(b.Context(), b.Account, "single", 5, db.AddOptions{TTL: time.Hour})
+		sum, ok, _, err := b.Users.Add(b.Context(), b.Scope, "single", 5, db.AddOptions{TTL: time.Hour})
 		if sum != 5 || !ok || err != nil {
 			b.Errorf("add = %v, %v, %v; want 5", sum, ok, err)
 		}
@@ -217,13 +217,13 @@ func TestACounterThatHasExpiredStartsAnewWhereAdditionsCannotReplaceIt(t *testin
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, failed, err := b.DB.Atomic(b.Context(), b.Account, "acme", []db.Entry{e}); failed != nil || err != nil {
+		if _, failed, err := b.DB.Atomic(b.Context(), b.Scope, "acme", []db.Entry{e}); failed != nil || err != nil {
 			b.Errorf("atomic = %v, %v; want none to fail", failed, err)
 		}
 		b.WantValue("single", 5.0)
 		b.WantValue("in a transaction", 5.0)
-		if b.Get("single").Expires == 0 || b.Account.Open != 0 {
-			b.Errorf("the counter has no lifetime, or %d writes are unsettled", b.Account.Open)
+		if b.Get("single").Expires == 0 || b.Scope.Open != 0 {
+			b.Errorf("the counter has no lifetime, or %d writes are unsettled", b.Scope.Open)
 		}
 	})
 }
@@ -242,20 +242,20 @@ func TestABatchIsReadToItsEnd(t *testing.T) {
 		{"in parts", repeat(dbtest.Unprocessed, 4), 10 + 5 + 2 + 1},
 		{"after errors", []dbtest.Fault{dbtest.Down, dbtest.Unprocessed, dbtest.NothingRead, dbtest.Throttled}, 10 + 5 + 5 + 5 + 5 + 2},
 	} {
-		faulty(t, nil, func(b *dbtest.Bench, store *dbtest.Faulty) {
+		faulty(t, nil, func(b *dbtest.Fixture, store *dbtest.Faulty) {
 			for _, key := range keys[1:] {
 				b.Put(key, key)
 			}
-			store.Faults, b.Account.Spent = test.faults, 0
-			got, err := b.Users.GetMany(b.Context(), b.Account, keys, false)
+			store.Faults, b.Scope.Spent = test.faults, 0
+			got, err := b.Users.GetMany(b.Context(), b.Scope, keys, false)
 			if err != nil || len(got) != 9 || got["key0"] != nil || got["key9"].Value != "key9" {
 				b.Errorf("%s: got %d rows, %v; want all 9", test.name, len(got), err)
 			}
-			if b.Account.Spent != test.spent {
-				b.Errorf("%s: cost %d operations, want %d", test.name, b.Account.Spent, test.spent)
+			if b.Scope.Spent != test.spent {
+				b.Errorf("%s: cost %d operations, want %d", test.name, b.Scope.Spent, test.spent)
 			}
 			store.Faults = append([]dbtest.Fault{dbtest.Unprocessed}, repeat(dbtest.NothingRead, 9)...)
-			got, err = b.Users.GetMany(b.Context(), b.Account, keys, false)
+			got, err = b.Users.GetMany(b.Context(), b.Scope, keys, false)
 			if b.WantCode(err, db.CodeThrottled); got != nil {
 				b.Errorf("%s: a part was returned as the whole", test.name)
 			}
@@ -276,9 +276,9 @@ func TestABudgetThatRunsOutIsRaised(t *testing.T) {
 		{repeat(dbtest.Lost, 9), 1, addOne, db.CodeUnknown},
 		{nil, 1, updateRow, db.CodeBudget},
 	} {
-		faulty(t, nil, func(b *dbtest.Bench, store *dbtest.Faulty) {
+		faulty(t, nil, func(b *dbtest.Fixture, store *dbtest.Faulty) {
 			rev := b.Put("key", 1.0)
-			store.Faults, store.Attempts, b.Account.Left = test.faults, 0, test.left
+			store.Faults, store.Attempts, b.Scope.Left = test.faults, 0, test.left
 			_, err := test.verb(b, rev)
 			b.WantCode(err, test.code)
 			if store.Attempts != int(test.left) {
@@ -289,9 +289,9 @@ func TestABudgetThatRunsOutIsRaised(t *testing.T) {
 }
 
 func TestNoPauseGoesPastTheEndOfTheRun(t *testing.T) {
-	faulty(t, repeat(dbtest.Throttled, 9), func(b *dbtest.Bench, store *dbtest.Faulty) {
-		b.Account.Time = 10 * time.Millisecond
-		_, err := b.Users.Get(b.Context(), b.Account, "key", false)
+	faulty(t, repeat(dbtest.Throttled, 9), func(b *dbtest.Fixture, store *dbtest.Faulty) {
+		b.Scope.Time = 10 * time.Millisecond
+		_, err := b.Users.Get(b.Context(), b.Scope, "key", false)
 		b.WantCode(err, db.CodeThrottled)
 		if store.Attempts != 1 {
 			b.Errorf("%d attempts were made, want 1", store.Attempts)
@@ -301,7 +301,7 @@ func TestNoPauseGoesPastTheEndOfTheRun(t *testing.T) {
 
 func TestPausesAreRandomAndLongerWhenTheStoreIsOverloaded(t *testing.T) {
 	for fault, most := range map[dbtest.Fault]time.Duration{dbtest.Down: 25 * time.Millisecond, dbtest.Throttled: 100 * time.Millisecond} {
-		faulty(t, nil, func(b *dbtest.Bench, store *dbtest.Faulty) {
+		faulty(t, nil, func(b *dbtest.Fixture, store *dbtest.Faulty) {
 			var longest time.Duration
 			for range 90 {
 				store.Faults = []dbtest.Fault{fault}
@@ -317,10 +317,10 @@ func TestPausesAreRandomAndLongerWhenTheStoreIsOverloaded(t *testing.T) {
 }
 
 func TestAPauseEndsWithTheContext(t *testing.T) {
-	faulty(t, repeat(dbtest.Throttled, 9), func(b *dbtest.Bench, store *dbtest.Faulty) {
+	faulty(t, repeat(dbtest.Throttled, 9), func(b *dbtest.Fixture, store *dbtest.Faulty) {
 		ctx, cancel := context.WithCancel(b.Context())
 		store.Before = func(int) { cancel() }
-		_, err := b.Users.Get(ctx, b.Account, "key", false)
+		_, err := b.Users.Get(ctx, b.Scope, "key", false)
 		if err == nil || store.Attempts != 1 {
 			b.Errorf("error is %v after %d attempts, want one after 1", err, store.Attempts)
 		}
@@ -331,9 +331,9 @@ func TestAnAttemptTakesASecondAndAHalfAtMost(t *testing.T) {
 	for left, want := range map[time.Duration]time.Duration{0: 1500 * time.Millisecond, time.Second: time.Second, time.Hour: 1500 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
 			store := &silent{}
-			b := dbtest.NewBench(t, store, dbtest.NewClock())
-			b.Account.Left, b.Account.Time = 1, left
-			if _, err := b.Users.Get(b.Context(), b.Account, "key", false); err == nil || store.waited != want {
+			b := dbtest.NewFixture(t, store, dbtest.NewClock())
+			b.Scope.Left, b.Scope.Time = 1, left
+			if _, err := b.Users.Get(b.Context(), b.Scope, "key", false); err == nil || store.waited != want {
 				t.Errorf("with %v left, an attempt took %v (%v), want %v", left, store.waited, err, want)
 			}
 		})
@@ -355,31 +355,31 @@ func (s *silent) Get(ctx context.Context, _ db.Key, _ bool) (answer db.RowResult
 }
 
 func TestOneTenantsTroubleLeavesAnotherItsRepetitions(t *testing.T) {
-	faulty(t, nil, func(b *dbtest.Bench, store *dbtest.Faulty) {
+	faulty(t, nil, func(b *dbtest.Fixture, store *dbtest.Faulty) {
 		for range 60 {
 			store.Faults = repeat(dbtest.Throttled, 4)
 			b.Users.Get(b.Context(), &dbtest.RunScope{Left: 4, Time: time.Hour}, "key", false)
 		}
 		store.Faults, store.Attempts = repeat(dbtest.Down, 1), 0
-		_, err := b.Users.Get(b.Context(), b.Account, "key", false)
+		_, err := b.Users.Get(b.Context(), b.Scope, "key", false)
 		if b.WantCode(err, db.CodeUnavailable); store.Attempts != 1 {
 			b.Errorf("the troubled tenant had %d attempts, want 1", store.Attempts)
 		}
 		store.Faults = repeat(dbtest.Down, 1)
-		if _, err := b.Partition("other", "users").Get(b.Context(), b.Account, "key", false); err != nil {
+		if _, err := b.Partition("other", "users").Get(b.Context(), b.Scope, "key", false); err != nil {
 			b.Errorf("another tenant's request was not repeated: %v", err)
 		}
 		b.Clock.Advance(time.Minute)
 		store.Faults = repeat(dbtest.Down, 1)
-		if _, err := b.Users.Get(b.Context(), b.Account, "key", false); err != nil {
+		if _, err := b.Users.Get(b.Context(), b.Scope, "key", false); err != nil {
 			b.Errorf("the tenant's repetitions did not come back: %v", err)
 		}
 	})
 }
 
 func TestScriptsSeeNothingOfWhatAnEngineSays(t *testing.T) {
-	faulty(t, repeat(dbtest.Down, 9), func(b *dbtest.Bench, _ *dbtest.Faulty) {
-		_, err := b.Users.Get(b.Context(), b.Account, "key", false)
+	faulty(t, repeat(dbtest.Down, 9), func(b *dbtest.Fixture, _ *dbtest.Faulty) {
+		_, err := b.Users.Get(b.Context(), b.Scope, "key", false)
 		e := b.WantCode(err, db.CodeUnavailable)
 		if want := "db_unavailable in get: the store can't be reached"; e.Error() != want || errors.Unwrap(e) == nil || !e.Retryable {
 			b.Errorf("error is %q with cause %v, want %q and the cause", e, errors.Unwrap(e), want)

@@ -76,13 +76,13 @@ type Write struct {
 	Low, High int64
 }
 
-// wholeMax is the largest number up to which every whole number is a float64.
-const wholeMax = 1 << 53
+// WholeMax is the largest number up to which every whole number is a float64.
+const WholeMax = 1 << 53
 
 // Whole returns v as a whole number if it is one within ±2^53.
 func Whole(v any) (n int64, ok bool) {
 	f, isNumber := v.(float64)
-	if !isNumber || f != math.Trunc(f) || math.Abs(f) > wholeMax {
+	if !isNumber || f != math.Trunc(f) || math.Abs(f) > WholeMax {
 		return 0, false
 	}
 	return int64(f), true

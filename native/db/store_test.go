@@ -41,7 +41,7 @@ func TestTheMomentOfExpiryIsRoundedUp(t *testing.T) {
 		{1000_000, time.Nanosecond, 1001},
 	} {
 		clk := dbtest.NewStoppedClock(time.UnixMilli(test.millis))
-		b := dbtest.NewBench(t, memory.New(clock.NewDual(clk)), clk)
+		b := dbtest.NewFixture(t, memory.New(clock.NewDual(clk)), clk)
 		b.PutWith("key", true, db.PutOptions{TTL: test.ttl})
 		if got := b.Get("key").Expires; got != test.want {
 			t.Errorf("written at %d ms for %v, a row expires at %d, want %d", test.millis, test.ttl, got, test.want)

@@ -14,11 +14,11 @@ const triesMax = 8
 //
 // It returns the row as written, nil if change returned nil. Errors of change
 // are returned as they are.
-func (p *Partition) Update(ctx context.Context, account RunScope, key string, change func(*Row) (any, error)) (*Row, error) {
+func (p *Partition) Update(ctx context.Context, scope RunScope, key string, change func(*Row) (any, error)) (*Row, error) {
 	if err := checkKey(key); err != nil {
-		return nil, about(err, "update", key)
+		return nil, withContext(err, "update", key)
 	}
-	row, err := p.get(ctx, account, "update", key, false)
+	row, err := p.get(ctx, scope, "update", key, false)
 	if err != nil {
 		return nil, err
 	}
@@ -31,14 +31,14 @@ func (p *Partition) Update(ctx context.Context, account RunScope, key string, ch
 		if err != nil {
 			return nil, err
 		}
-		rev, current, err := p.put(ctx, account, "update", e)
+		rev, current, err := p.put(ctx, scope, "update", e)
 		switch {
 		case err != nil:
 			return nil, err
 		case rev != "":
 			return &Row{Value: e.write.Value, Rev: rev, Expires: e.write.Expires}, nil
-		case try == triesMax || !p.db.pause(ctx, account, pauseBase, try):
-			return nil, contention("update", key)
+		case try == triesMax || !p.db.pause(ctx, scope, pauseBase, try):
+			return nil, contentionError("update", key)
 		}
 		row = current
 	}
@@ -54,7 +54,7 @@ func (p *Partition) replacing(row *Row, key string, value any) (Entry, error) {
 	}
 	e, err := p.ToPut(key, value, PutOptions{If: condition})
 	if err != nil {
-		return Entry{}, about(err, "update", key)
+		return Entry{}, withContext(err, "update", key)
 	}
 	e.write.Expires = expires
 	return e, nil

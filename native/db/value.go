@@ -17,7 +17,7 @@ const (
 	// valueBytesMax bounds the size of a value as [Size] counts it. It is
 	// 20 KiB below what an item may have, keys and revision included.
 	valueBytesMax = 380 << 10
-	depthMax      = 31 // containers within each other
+	DepthMax      = 31 // containers within each other
 	numberMin     = 1e-130
 	numberEnd     = 1e126
 )
@@ -48,7 +48,7 @@ func cleanValue(v any, depth int) (any, *value.Error) {
 	case float64:
 		return cleanNumber(v)
 	case value.List:
-		if depth == depthMax {
+		if depth == DepthMax {
 			return nil, tooDeep()
 		}
 		for i, element := range v {
@@ -60,7 +60,7 @@ func cleanValue(v any, depth int) (any, *value.Error) {
 		}
 		return v, nil
 	case value.Map:
-		if depth == depthMax {
+		if depth == DepthMax {
 			return nil, tooDeep()
 		}
 		return cleanMap(v, depth)
@@ -106,7 +106,7 @@ func under(step string, flaw *value.Error) *value.Error {
 }
 
 func tooDeep() *value.Error {
-	return &value.Error{Reason: fmt.Sprintf("more than %d lists and maps within each other", depthMax)}
+	return &value.Error{Reason: fmt.Sprintf("more than %d lists and maps within each other", DepthMax)}
 }
 
 var namePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)

@@ -11,18 +11,18 @@ import (
 // condition does not hold. An error of [CodeUnknown] comes with the row in the
 // way too, if one was seen: its value may show whether it was made from this
 // one.
-func (p *Partition) Put(ctx context.Context, account RunScope, key string, value any, o PutOptions) (rev string, current *Row, err error) {
+func (p *Partition) Put(ctx context.Context, scope RunScope, key string, value any, o PutOptions) (rev string, current *Row, err error) {
 	e, err := p.ToPut(key, value, o)
 	if err != nil {
 		return "", nil, err
 	}
-	return p.put(ctx, account, "put", e)
+	return p.put(ctx, scope, "put", e)
 }
 
 // put is Put on behalf of any verb.
-func (p *Partition) put(ctx context.Context, account RunScope, op string, e Entry) (rev string, current *Row, err error) {
-	c := p.write(ctx, account, op, e)
-	ok, current, err := c.store(e.write)
+func (p *Partition) put(ctx context.Context, scope RunScope, op string, e Entry) (rev string, current *Row, err error) {
+	c := p.writeCall(ctx, scope, op, e)
+	ok, current, err := c.change(e.write)
 	if err != nil || !ok {
 		return "", current, err
 	}
@@ -32,41 +32,41 @@ func (p *Partition) put(ctx context.Context, account RunScope, op string, e Entr
 // Delete removes the row of key. It returns true if the row is gone, whether
 // it was there or not; with a revision as the condition, only if this call has
 // removed it. Otherwise it returns the row in the way, nil if there is none.
-func (p *Partition) Delete(ctx context.Context, account RunScope, key string, condition Condition) (ok bool, current *Row, err error) {
+func (p *Partition) Delete(ctx context.Context, scope RunScope, key string, condition Condition) (ok bool, current *Row, err error) {
 	e, err := p.ToDelete(key, condition)
 	if err != nil {
 		return false, nil, err
 	}
-	return p.delete(ctx, account, e)
+	return p.delete(ctx, scope, e)
 }
 
-func (p *Partition) delete(ctx context.Context, account RunScope, e Entry) (ok bool, current *Row, err error) {
-	return p.write(ctx, account, "delete", e).store(e.write)
+func (p *Partition) delete(ctx context.Context, scope RunScope, e Entry) (ok bool, current *Row, err error) {
+	return p.writeCall(ctx, scope, "delete", e).change(e.write)
 }
 
-// write prepares the way of a single write to its answer.
-func (p *Partition) write(ctx context.Context, account RunScope, op string, e Entry) *call {
-	c := p.call(ctx, account, op, e.key)
+// writeCall prepares the way of a single write to its answer.
+func (p *Partition) writeCall(ctx context.Context, scope RunScope, op string, e Entry) *call {
+	c := p.call(ctx, scope, op, e.key)
 	c.writes = true
 	switch {
 	case e.write.Kind == Add:
 		// Sent twice, it might count twice.
-		c.lostMax = 0
+		c.unknownMax = 0
 	case e.write.If == Condition{}:
-		c.lostMax, c.strays = attemptsMax, true
+		c.unknownMax, c.staysInDoubt = attemptsMax, true
 	default:
 		// The first attempt may still create the row once the second one's has
 		// been deleted; a revision in the condition comes only once.
-		c.lostMax, c.strays = 1, e.write.If.New
+		c.unknownMax, c.staysInDoubt = 1, e.write.If.New
 	}
 	if p.reserved && e.write.Kind != Add {
-		c.attemptsMax, c.lostMax = reservedAttemptsMax, reservedAttemptsMax
+		c.attemptsMax, c.unknownMax = reservedAttemptsMax, reservedAttemptsMax
 	}
 	return c
 }
 
-// once sends the write, and repeats it as c allows.
-func (c *call) once(w Write) (result outcome.Outcome, row *Row, err error) {
+// write sends the write, and repeats it as c allows.
+func (c *call) write(w Write) (result outcome.Outcome, row *Row, err error) {
 	var answer RowResult
 	result, err = c.do(func(ctx context.Context) outcome.Attempt {
 		answer = c.db.store.Write(ctx, w, c.db.now())
@@ -75,24 +75,24 @@ func (c *call) once(w Write) (result outcome.Outcome, row *Row, err error) {
 	return result, answer.Row, err
 }
 
-// store sends a Put or Delete. A refusal that comes after an attempt whose
+// change sends a Put or Delete. A refusal that comes after an attempt whose
 // answer was lost may have been caused by that attempt: then the row has our
 // revision. If it has another one, nobody knows whether ours was there before.
-func (c *call) store(w Write) (ok bool, current *Row, err error) {
-	result, row, err := c.once(w)
+func (c *call) change(w Write) (ok bool, current *Row, err error) {
+	result, row, err := c.write(w)
 	switch {
 	case err != nil:
 		return false, nil, err
 	case result == outcome.Applied:
-		if !c.strays {
-			c.settle()
+		if !c.staysInDoubt {
+			c.resolve()
 		}
 		return true, nil, nil
 	case w.Rev != "" && row != nil && row.Rev == w.Rev:
-		c.settle()
+		c.resolve()
 		return true, nil, nil
-	case c.lost > 0:
-		return false, c.db.alive(row), c.unknown(nil)
+	case c.unknown > 0:
+		return false, c.db.alive(row), c.unknownError(nil)
 	}
 	return false, c.db.alive(row), nil
 }
@@ -102,21 +102,21 @@ func (c *call) store(w Write) (ok bool, current *Row, err error) {
 // if there is none) if the sum would cross the bounds. An addition is never
 // sent twice: if its answer is lost, the row is read, and unless its revision
 // shows that nothing happened since, the outcome is unknown.
-func (p *Partition) Add(ctx context.Context, account RunScope, key string, delta float64, o AddOptions) (sum float64, ok bool, current *Row, err error) {
+func (p *Partition) Add(ctx context.Context, scope RunScope, key string, delta float64, o AddOptions) (sum float64, ok bool, current *Row, err error) {
 	e, err := p.ToAdd(key, delta, o)
 	if err != nil {
 		return 0, false, nil, err
 	}
-	return p.add(ctx, account, e)
+	return p.add(ctx, scope, e)
 }
 
-func (p *Partition) add(ctx context.Context, account RunScope, e Entry) (sum float64, ok bool, current *Row, err error) {
+func (p *Partition) add(ctx context.Context, scope RunScope, e Entry) (sum float64, ok bool, current *Row, err error) {
 	for range attemptsMax {
-		c := p.write(ctx, account, "add", e)
-		result, row, err := c.once(e.write)
+		c := p.writeCall(ctx, scope, "add", e)
+		result, row, err := c.write(e.write)
 		if result == outcome.Unknown {
 			result = outcome.Applied
-			row, err = p.lookUp(ctx, account, c, e.write, err)
+			row, err = p.lookUp(ctx, scope, c, e.write, err)
 		}
 		switch {
 		case err != nil:
@@ -133,23 +133,23 @@ func (p *Partition) add(ctx context.Context, account RunScope, e Entry) (sum flo
 		if !ok {
 			return 0, false, nil, nil
 		}
-		rev, _, err := p.put(ctx, account, "add", Entry{write: put, key: e.key})
+		rev, _, err := p.put(ctx, scope, "add", Entry{write: put, key: e.key})
 		if rev != "" || err != nil {
 			sum, _ := put.Value.(float64)
 			return sum, rev != "", nil, err
 		}
 	}
-	return 0, false, nil, contention("add", e.key)
+	return 0, false, nil, contentionError("add", e.key)
 }
 
 // lookUp reads what became of an addition whose answer was lost: if the row
 // has its revision, it was applied. Otherwise lost is what to raise.
-func (p *Partition) lookUp(ctx context.Context, account RunScope, c *call, w Write, lost error) (*Row, error) {
-	row, err := p.get(ctx, account, "add", c.key, false)
+func (p *Partition) lookUp(ctx context.Context, scope RunScope, c *call, w Write, lost error) (*Row, error) {
+	row, err := p.get(ctx, scope, "add", c.key, false)
 	if err != nil || row == nil || row.Rev != w.Rev {
 		return nil, lost
 	}
-	c.settle()
+	c.resolve()
 	return row, nil
 }
 
@@ -162,5 +162,5 @@ func notAdded(op string, e Entry, row *Row) error {
 	if _, whole := Whole(row.Value); whole {
 		return nil
 	}
-	return about(refuse(CodeType, "the value is not a whole number within 2^53 of 0"), op, e.key)
+	return withContext(refuse(CodeType, "the value is not a whole number within 2^53 of 0"), op, e.key)
 }

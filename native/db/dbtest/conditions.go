@@ -26,23 +26,23 @@ var conditions = []contract{
 	{"updates at the same time lose nothing", updatesTogether},
 }
 
-func (b *Bench) wantRefused(rev string, current *db.Row, err error, want *db.Row) {
+func (b *Fixture) wantRefused(rev string, current *db.Row, err error, want *db.Row) {
 	b.Helper()
 	if err != nil || rev != "" || !reflect.DeepEqual(current, want) {
 		b.Errorf("got revision %q, current %v, error %v; want a refusal with %v", rev, current, err, want)
 	}
 }
 
-func putNew(b *Bench, _ Engine) {
+func putNew(b *Fixture, _ Engine) {
 	rev := b.PutWith("key", 1.0, db.PutOptions{If: db.Condition{New: true}})
-	again, current, err := b.Users.Put(b.Context(), b.Account, "key", 2.0, db.PutOptions{If: db.Condition{New: true}})
+	again, current, err := b.Users.Put(b.Context(), b.Scope, "key", 2.0, db.PutOptions{If: db.Condition{New: true}})
 	b.wantRefused(again, current, err, &db.Row{Value: 1.0, Rev: rev})
 	b.WantValue("key", 1.0)
 }
 
-func putRev(b *Bench, _ Engine) {
+func putRev(b *Fixture, _ Engine) {
 	put := func(rev string) (string, *db.Row, error) {
-		return b.Users.Put(b.Context(), b.Account, "key", "new", db.PutOptions{If: db.Condition{Rev: rev}})
+		return b.Users.Put(b.Context(), b.Scope, "key", "new", db.PutOptions{If: db.Condition{Rev: rev}})
 	}
 	rev, current, err := put("nothing there")
 	b.wantRefused(rev, current, err, nil)
@@ -55,7 +55,7 @@ func putRev(b *Bench, _ Engine) {
 	b.wantRefused(rev, current, err, &db.Row{Value: "new", Rev: second})
 }
 
-func deleteRev(b *Bench, _ Engine) {
+func deleteRev(b *Fixture, _ Engine) {
 	first := b.Put("key", 1.0)
 	second := b.Put("key", 2.0)
 	for _, test := range []struct {
@@ -67,7 +67,7 @@ func deleteRev(b *Bench, _ Engine) {
 		{second, true, nil},
 		{second, false, nil},
 	} {
-		ok, current, err := b.Users.Delete(b.Context(), b.Account, "key", db.Condition{Rev: test.rev})
+		ok, current, err := b.Users.Delete(b.Context(), b.Scope, "key", db.Condition{Rev: test.rev})
 		if ok != test.ok || err != nil || !reflect.DeepEqual(current, test.current) {
 			b.Errorf("delete = %v, %v, %v; want %v, %v", ok, current, err, test.ok, test.current)
 		}
@@ -75,10 +75,10 @@ func deleteRev(b *Bench, _ Engine) {
 	b.WantValue("key", nil)
 }
 
-func deletePlain(b *Bench, _ Engine) {
+func deletePlain(b *Fixture, _ Engine) {
 	b.Put("key", 1.0)
 	for range 2 {
-		ok, current, err := b.Users.Delete(b.Context(), b.Account, "key", db.Condition{})
+		ok, current, err := b.Users.Delete(b.Context(), b.Scope, "key", db.Condition{})
 		if !ok || current != nil || err != nil {
 			b.Errorf("delete = %v, %v, %v; want true", ok, current, err)
 		}
@@ -86,7 +86,7 @@ func deletePlain(b *Bench, _ Engine) {
 	}
 }
 
-func revisionsDiffer(b *Bench, _ Engine) {
+func revisionsDiffer(b *Fixture, _ Engine) {
 	seen := map[string]bool{}
 	for range 50 {
 		rev := b.Put("key", 1.0)
@@ -97,14 +97,14 @@ func revisionsDiffer(b *Bench, _ Engine) {
 	}
 }
 
-func getMany(b *Bench, _ Engine) {
+func getMany(b *Fixture, _ Engine) {
 	rev := b.Put("a", 1.0)
 	b.Put("b", value.Null{})
-	got, err := b.Users.GetMany(b.Context(), b.Account, []string{"a", "missing", "b", "a"}, false)
+	got, err := b.Users.GetMany(b.Context(), b.Scope, []string{"a", "missing", "b", "a"}, false)
 	if err != nil || len(got) != 2 || !reflect.DeepEqual(got["a"], &db.Row{Value: 1.0, Rev: rev}) || got["b"].Value != (value.Null{}) {
 		b.Errorf("got %v, %v; want a and b", got, err)
 	}
-	if got, want := b.Account.Spent, int64(2+3); got != want {
+	if got, want := b.Scope.Spent, int64(2+3); got != want {
 		b.Errorf("cost %d operations, want %d: one per write and different key", got, want)
 	}
 	var keys []string
@@ -112,17 +112,17 @@ func getMany(b *Bench, _ Engine) {
 		keys = append(keys, fmt.Sprint("large", i))
 		b.Put(keys[i], strings.Repeat("x", 370<<10))
 	}
-	if got, err = b.Users.GetMany(b.Context(), b.Account, keys, false); err != nil || len(got) != len(keys) {
+	if got, err = b.Users.GetMany(b.Context(), b.Scope, keys, false); err != nil || len(got) != len(keys) {
 		b.Errorf("of %d rows of 370 KiB, %d were read (%v)", len(keys), len(got), err)
 	}
 	for i := range 41 {
 		keys = append(keys, fmt.Sprint("more", i))
 	}
-	_, err = b.Users.GetMany(b.Context(), b.Account, keys, false)
+	_, err = b.Users.GetMany(b.Context(), b.Scope, keys, false)
 	b.WantCode(err, db.CodeTooLarge)
 }
 
-func update(b *Bench, _ Engine) {
+func update(b *Fixture, _ Engine) {
 	appendTo := func(row *db.Row) (any, error) {
 		if row == nil {
 			return value.List{"first"}, nil
@@ -130,21 +130,21 @@ func update(b *Bench, _ Engine) {
 		return append(value.List{}, append(row.Value.(value.List), "next")...), nil
 	}
 	for _, want := range []value.List{{"first"}, {"first", "next"}} {
-		row, err := b.Users.Update(b.Context(), b.Account, "key", appendTo)
+		row, err := b.Users.Update(b.Context(), b.Scope, "key", appendTo)
 		if err != nil || !reflect.DeepEqual(row.Value, want) || !reflect.DeepEqual(row, b.Get("key")) {
 			b.Fatalf("update = %v, %v; want %v, as stored", row, err, want)
 		}
 	}
 }
 
-func updateCancelled(b *Bench, _ Engine) {
+func updateCancelled(b *Fixture, _ Engine) {
 	rev := b.Put("key", 1.0)
-	row, err := b.Users.Update(b.Context(), b.Account, "key", func(*db.Row) (any, error) { return nil, nil })
+	row, err := b.Users.Update(b.Context(), b.Scope, "key", func(*db.Row) (any, error) { return nil, nil })
 	if row != nil || err != nil {
 		b.Errorf("update = %v, %v; want nothing", row, err)
 	}
 	stop := errors.New("stop")
-	if _, err = b.Users.Update(b.Context(), b.Account, "key", func(*db.Row) (any, error) { return 2.0, stop }); err != stop {
+	if _, err = b.Users.Update(b.Context(), b.Scope, "key", func(*db.Row) (any, error) { return 2.0, stop }); err != stop {
 		b.Errorf("update raises %v, want the function's error", err)
 	}
 	if got := b.Get("key").Rev; got != rev {
@@ -152,9 +152,9 @@ func updateCancelled(b *Bench, _ Engine) {
 	}
 }
 
-func updateLoses(b *Bench, _ Engine) {
+func updateLoses(b *Fixture, _ Engine) {
 	calls := 0
-	_, err := b.Users.Update(b.Context(), b.Account, "key", func(row *db.Row) (any, error) {
+	_, err := b.Users.Update(b.Context(), b.Scope, "key", func(row *db.Row) (any, error) {
 		if row != nil && row.Value != float64(calls) {
 			b.Errorf("call %d sees %v, want the latest value %d", calls+1, row.Value, calls)
 		}
@@ -168,7 +168,7 @@ func updateLoses(b *Bench, _ Engine) {
 	}
 }
 
-func updatesTogether(b *Bench, _ Engine) {
+func updatesTogether(b *Fixture, _ Engine) {
 	var group sync.WaitGroup
 	const workers, times = 4, 10
 	for range workers {

@@ -27,16 +27,16 @@ var expiry = []contract{
 	{"a ttl is rounded up to a whole second, and bounded", ttlRange},
 }
 
-func (b *Bench) add(key string, delta float64, o db.AddOptions) (float64, bool, *db.Row) {
+func (b *Fixture) add(key string, delta float64, o db.AddOptions) (float64, bool, *db.Row) {
 	b.Helper()
-	sum, ok, current, err := b.Users.Add(b.Context(), b.Account, key, delta, o)
+	sum, ok, current, err := b.Users.Add(b.Context(), b.Scope, key, delta, o)
 	if err != nil {
 		b.Fatalf("add %v to %s: %v", delta, key, err)
 	}
 	return sum, ok, current
 }
 
-func addCounts(b *Bench, _ Engine) {
+func addCounts(b *Fixture, _ Engine) {
 	b.Put("set", 40.0)
 	for _, test := range []struct {
 		key         string
@@ -52,7 +52,7 @@ func addCounts(b *Bench, _ Engine) {
 	}
 }
 
-func addBounds(b *Bench, _ Engine) {
+func addBounds(b *Fixture, _ Engine) {
 	zero, three := 0.0, 3.0
 	bounds := db.AddOptions{Min: &zero, Max: &three}
 	for _, test := range []struct {
@@ -78,18 +78,18 @@ func addBounds(b *Bench, _ Engine) {
 	}
 }
 
-func addType(b *Bench, _ Engine) {
+func addType(b *Fixture, _ Engine) {
 	for _, v := range []any{"1", 1.5, true, value.Null{}, value.List{}, 1e20} {
 		rev := b.Put("key", v)
-		_, _, _, err := b.Users.Add(b.Context(), b.Account, "key", 1, db.AddOptions{})
+		_, _, _, err := b.Users.Add(b.Context(), b.Scope, "key", 1, db.AddOptions{})
 		b.WantCode(err, db.CodeType)
-		if b.Get("key").Rev != rev || b.Account.Open != 0 {
+		if b.Get("key").Rev != rev || b.Scope.Open != 0 {
 			b.Errorf("an addition to %v changed the row or left a write open", v)
 		}
 	}
 }
 
-func addArguments(b *Bench, _ Engine) {
+func addArguments(b *Fixture, _ Engine) {
 	half, five, four := 0.5, 5.0, 4.0
 	for _, test := range []struct {
 		delta float64
@@ -104,15 +104,15 @@ func addArguments(b *Bench, _ Engine) {
 		{1, db.AddOptions{Min: &five, Max: &four}, db.CodeOption},
 		{1, db.AddOptions{TTL: -1}, db.CodeOption},
 	} {
-		_, _, _, err := b.Users.Add(b.Context(), b.Account, "key", test.delta, test.o)
+		_, _, _, err := b.Users.Add(b.Context(), b.Scope, "key", test.delta, test.o)
 		b.WantCode(err, test.code)
 	}
-	if b.Account.Spent != 0 {
-		b.Errorf("refused arguments cost %d operations", b.Account.Spent)
+	if b.Scope.Spent != 0 {
+		b.Errorf("refused arguments cost %d operations", b.Scope.Spent)
 	}
 }
 
-func addExpiry(b *Bench, _ Engine) {
+func addExpiry(b *Fixture, _ Engine) {
 	b.add("window", 1, db.AddOptions{TTL: time.Minute})
 	first := b.Get("window").Expires
 	b.Clock.Advance(30 * time.Second)
@@ -128,10 +128,10 @@ func addExpiry(b *Bench, _ Engine) {
 	}
 }
 
-func keepExpiry(b *Bench, _ Engine) {
+func keepExpiry(b *Fixture, _ Engine) {
 	b.PutWith("key", 1.0, db.PutOptions{TTL: time.Hour})
 	want := b.Get("key").Expires
-	row, err := b.Users.Update(b.Context(), b.Account, "key", func(*db.Row) (any, error) { return 2.0, nil })
+	row, err := b.Users.Update(b.Context(), b.Scope, "key", func(*db.Row) (any, error) { return 2.0, nil })
 	if err != nil || row.Expires != want || b.Get("key").Expires != want {
 		b.Errorf("after an update the row is %v (%v), want it to expire at %d", row, err, want)
 	}
@@ -142,29 +142,29 @@ func keepExpiry(b *Bench, _ Engine) {
 }
 
 // expire stores value under key, and lets its time run out.
-func (b *Bench) expire(key string, v any) (rev string) {
+func (b *Fixture) expire(key string, v any) (rev string) {
 	b.Helper()
 	rev = b.PutWith(key, v, db.PutOptions{TTL: time.Second})
 	b.Clock.Advance(3 * time.Second)
 	return rev
 }
 
-func expiredIsAbsent(b *Bench, _ Engine) {
+func expiredIsAbsent(b *Fixture, _ Engine) {
 	rev := b.expire("key", 1.0)
 	b.WantValue("key", nil)
-	if got, err := b.Users.GetMany(b.Context(), b.Account, []string{"key"}, false); err != nil || len(got) != 0 {
+	if got, err := b.Users.GetMany(b.Context(), b.Scope, []string{"key"}, false); err != nil || len(got) != 0 {
 		b.Errorf("get_many found %v, %v", got, err)
 	}
-	if page, err := b.Users.List(b.Context(), b.Account, db.ListOptions{}); err != nil || len(page.Items) != 0 {
+	if page, err := b.Users.List(b.Context(), b.Scope, db.ListOptions{}); err != nil || len(page.Items) != 0 {
 		b.Errorf("list found %v, %v", page, err)
 	}
-	got, current, err := b.Users.Put(b.Context(), b.Account, "key", 2.0, db.PutOptions{If: db.Condition{Rev: rev}})
+	got, current, err := b.Users.Put(b.Context(), b.Scope, "key", 2.0, db.PutOptions{If: db.Condition{Rev: rev}})
 	b.wantRefused(got, current, err, nil)
-	ok, current, err := b.Users.Delete(b.Context(), b.Account, "key", db.Condition{Rev: rev})
+	ok, current, err := b.Users.Delete(b.Context(), b.Scope, "key", db.Condition{Rev: rev})
 	if ok || current != nil || err != nil {
 		b.Errorf("delete with the revision = %v, %v, %v; want false", ok, current, err)
 	}
-	if _, err := b.Users.Update(b.Context(), b.Account, "key", func(row *db.Row) (any, error) {
+	if _, err := b.Users.Update(b.Context(), b.Scope, "key", func(row *db.Row) (any, error) {
 		if row != nil {
 			b.Errorf("update sees %v", row)
 		}
@@ -177,7 +177,7 @@ func expiredIsAbsent(b *Bench, _ Engine) {
 	b.WantValue("other", 4.0)
 }
 
-func expiredCounter(b *Bench, _ Engine) {
+func expiredCounter(b *Fixture, _ Engine) {
 	b.expire("key", "not even a number")
 	if sum, ok, _ := b.add("key", 5, db.AddOptions{TTL: time.Minute}); !ok || sum != 5 {
 		b.Errorf("sum is %v, %v; want 5", sum, ok)
@@ -192,7 +192,7 @@ func expiredCounter(b *Bench, _ Engine) {
 	}
 }
 
-func expiredInTransaction(b *Bench, _ Engine) {
+func expiredInTransaction(b *Fixture, _ Engine) {
 	b.expire("new", 1.0)
 	b.expire("count", 100.0)
 	b.expire("check", 1.0)
@@ -201,7 +201,7 @@ func expiredInTransaction(b *Bench, _ Engine) {
 		b.toAdd("count", 1, db.AddOptions{}),
 		b.toCheck("check", db.Condition{New: true}),
 	}
-	if _, failed, err := b.DB.Atomic(b.Context(), b.Account, "acme", entries); err != nil || len(failed) > 0 {
+	if _, failed, err := b.DB.Atomic(b.Context(), b.Scope, "acme", entries); err != nil || len(failed) > 0 {
 		b.Fatalf("atomic failed: %v, %v", failed, err)
 	}
 	b.WantValue("new", "stored")
@@ -209,14 +209,14 @@ func expiredInTransaction(b *Bench, _ Engine) {
 	b.WantValue("check", nil)
 }
 
-func ttlRange(b *Bench, _ Engine) {
+func ttlRange(b *Fixture, _ Engine) {
 	before := b.Clock.Now().Wall
 	b.PutWith("key", 1.0, db.PutOptions{TTL: time.Millisecond})
 	if row := b.Get("key"); row != nil && (row.Expires <= before.Unix() || row.Expires > before.Unix()+2) {
 		b.Errorf("a row written at %v for 1 ms expires at %d", before, row.Expires)
 	}
 	for _, ttl := range []time.Duration{-time.Second, 10*365*24*time.Hour + time.Second} {
-		_, _, err := b.Users.Put(b.Context(), b.Account, "key", 1.0, db.PutOptions{TTL: ttl})
+		_, _, err := b.Users.Put(b.Context(), b.Scope, "key", 1.0, db.PutOptions{TTL: ttl})
 		b.WantCode(err, db.CodeOption)
 	}
 	b.PutWith("key", 1.0, db.PutOptions{TTL: 10 * 365 * 24 * time.Hour})

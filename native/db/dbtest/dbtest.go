@@ -45,7 +45,7 @@ func Run(t *testing.T, open func(t *testing.T, clk *clock.Dual) Engine) {
 				t.Run(test.name, func(t *testing.T) {
 					clk := NewClock()
 					engine := open(t, clock.NewDual(clk))
-					test.run(NewBench(t, engine, clk), engine)
+					test.run(NewFixture(t, engine, clk), engine)
 				})
 			}
 		})
@@ -55,7 +55,7 @@ func Run(t *testing.T, open func(t *testing.T, clk *clock.Dual) Engine) {
 // contract is one test that all engines pass.
 type contract struct {
 	name string
-	run  func(*Bench, Engine)
+	run  func(*Fixture, Engine)
 }
 
 // Clock is this machine's clock, put forward by hand.
@@ -121,24 +121,24 @@ func (a *RunScope) Write() (settled func()) {
 	return sync.OnceFunc(func() { a.Open-- })
 }
 
-// Bench is a test with a partition to work on.
-type Bench struct {
+// Fixture is a test with a partition to work on.
+type Fixture struct {
 	*testing.T
-	DB      *db.DB
-	Users   *db.Partition
-	Clock   *Clock
-	Account *RunScope
+	DB    *db.DB
+	Users *db.Partition
+	Clock *Clock
+	Scope *RunScope
 }
 
-// NewBench opens partition "users" of tenant "acme" in store.
-func NewBench(t *testing.T, store db.Store, clk *Clock) *Bench {
-	b := &Bench{T: t, DB: db.New(store, clock.NewDual(clk), nil), Clock: clk, Account: &RunScope{Left: 1 << 40}}
+// NewFixture opens partition "users" of tenant "acme" in store.
+func NewFixture(t *testing.T, store db.Store, clk *Clock) *Fixture {
+	b := &Fixture{T: t, DB: db.New(store, clock.NewDual(clk), nil), Clock: clk, Scope: &RunScope{Left: 1 << 40}}
 	b.Users = b.Partition("acme", "users")
 	return b
 }
 
 // Partition opens a partition.
-func (b *Bench) Partition(tenantID, name string) *db.Partition {
+func (b *Fixture) Partition(tenantID, name string) *db.Partition {
 	b.Helper()
 	p, err := b.DB.Open(mustTenant(b.T, tenantID), name)
 	if err != nil {
@@ -148,15 +148,15 @@ func (b *Bench) Partition(tenantID, name string) *db.Partition {
 }
 
 // Put stores value and returns its revision.
-func (b *Bench) Put(key string, value any) string {
+func (b *Fixture) Put(key string, value any) string {
 	b.Helper()
 	return b.PutWith(key, value, db.PutOptions{})
 }
 
 // PutWith is Put with options; the condition is expected to hold.
-func (b *Bench) PutWith(key string, value any, o db.PutOptions) string {
+func (b *Fixture) PutWith(key string, value any, o db.PutOptions) string {
 	b.Helper()
-	rev, current, err := b.Users.Put(b.Context(), b.Account, key, value, o)
+	rev, current, err := b.Users.Put(b.Context(), b.Scope, key, value, o)
 	if err != nil || rev == "" {
 		b.Fatalf("put %s = %q, %v, %v; want a revision", key, rev, current, err)
 	}
@@ -164,9 +164,9 @@ func (b *Bench) PutWith(key string, value any, o db.PutOptions) string {
 }
 
 // Get reads the row of key, nil if there is none.
-func (b *Bench) Get(key string) *db.Row {
+func (b *Fixture) Get(key string) *db.Row {
 	b.Helper()
-	row, err := b.Users.Get(b.Context(), b.Account, key, false)
+	row, err := b.Users.Get(b.Context(), b.Scope, key, false)
 	if err != nil {
 		b.Fatalf("get %s: %v", key, err)
 	}
@@ -174,7 +174,7 @@ func (b *Bench) Get(key string) *db.Row {
 }
 
 // WantValue requires key to have the value, nil for none.
-func (b *Bench) WantValue(key string, want any) {
+func (b *Fixture) WantValue(key string, want any) {
 	b.Helper()
 	var got any
 	if row := b.Get(key); row != nil {
@@ -186,7 +186,7 @@ func (b *Bench) WantValue(key string, want any) {
 }
 
 // WantCode requires err to be an error of that code, and returns it.
-func (b *Bench) WantCode(err error, code string) *outcome.Error {
+func (b *Fixture) WantCode(err error, code string) *outcome.Error {
 	b.Helper()
 	var e *outcome.Error
 	if !errors.As(err, &e) || e.Code != code {
@@ -196,4 +196,4 @@ func (b *Bench) WantCode(err error, code string) *outcome.Error {
 }
 
 // Context is that of the test.
-func (b *Bench) Context() context.Context { return b.T.Context() }
+func (b *Fixture) Context() context.Context { return b.T.Context() }

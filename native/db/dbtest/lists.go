@@ -32,23 +32,23 @@ func keysOf(items []db.Item) []string {
 	return keys
 }
 
-func (b *Bench) list(o db.ListOptions) db.Page {
+func (b *Fixture) list(o db.ListOptions) db.Page {
 	b.Helper()
-	page, err := b.Users.List(b.Context(), b.Account, o)
+	page, err := b.Users.List(b.Context(), b.Scope, o)
 	if err != nil {
 		b.Fatalf("list %+v: %v", o, err)
 	}
 	return page
 }
 
-func (b *Bench) wantKeys(o db.ListOptions, want ...string) {
+func (b *Fixture) wantKeys(o db.ListOptions, want ...string) {
 	b.Helper()
 	if got := keysOf(b.list(o).Items); !slices.Equal(got, want) {
 		b.Errorf("list %+v = %q, want %q", o, got, want)
 	}
 }
 
-func listOrder(b *Bench, _ Engine) {
+func listOrder(b *Fixture, _ Engine) {
 	want := []string{"\x00", "10", "9", "B", "Z", "a", "a\x00", "a\x00b", "aa", "~", "é", "\uFFFD", "𝄞"}
 	for _, i := range []int{3, 12, 0, 7, 1, 11, 5, 2, 10, 4, 9, 6, 8} {
 		b.Put(want[i], float64(i))
@@ -58,7 +58,7 @@ func listOrder(b *Bench, _ Engine) {
 	b.wantKeys(db.ListOptions{Reverse: true}, want...)
 }
 
-func listRanges(b *Bench, _ Engine) {
+func listRanges(b *Fixture, _ Engine) {
 	for _, key := range []string{"a", "a/1", "a/2", "a/2\x00", "a/3", "a0", "b", "\U0010FFFE"} {
 		b.Put(key, key)
 	}
@@ -83,7 +83,7 @@ func listRanges(b *Bench, _ Engine) {
 	b.wantKeys(o("\U0010FFFE", "", "", false), "\U0010FFFE")
 }
 
-func listPages(b *Bench, _ Engine) {
+func listPages(b *Fixture, _ Engine) {
 	var all []string
 	for i := range 25 {
 		all = append(all, fmt.Sprintf("k%02d", i))
@@ -115,7 +115,7 @@ func listPages(b *Bench, _ Engine) {
 	}
 }
 
-func listLarge(b *Bench, _ Engine) {
+func listLarge(b *Fixture, _ Engine) {
 	for i := range 9 {
 		b.Put(fmt.Sprint("k", i), strings.Repeat("x", 300<<10))
 	}
@@ -131,7 +131,7 @@ func listLarge(b *Bench, _ Engine) {
 	}
 }
 
-func listExpired(b *Bench, _ Engine) {
+func listExpired(b *Fixture, _ Engine) {
 	for i := range 500 {
 		b.PutWith(fmt.Sprintf("a%03d", i), 1.0, db.PutOptions{TTL: time.Second})
 	}
@@ -141,26 +141,26 @@ func listExpired(b *Bench, _ Engine) {
 		want = append(want, fmt.Sprint("b", i))
 		b.Put(want[i], 1.0)
 	}
-	b.Account.Spent = 0
+	b.Scope.Spent = 0
 	b.wantKeys(db.ListOptions{Limit: 10}, want...)
-	if b.Account.Spent > 5 {
-		b.Errorf("the list cost %d requests, want a handful", b.Account.Spent)
+	if b.Scope.Spent > 5 {
+		b.Errorf("the list cost %d requests, want a handful", b.Scope.Spent)
 	}
 }
 
-func listChanging(b *Bench, _ Engine) {
+func listChanging(b *Fixture, _ Engine) {
 	for _, key := range []string{"a", "c", "e", "g"} {
 		b.Put(key, 1.0)
 	}
 	page := b.list(db.ListOptions{Limit: 2})
-	if _, _, err := b.Users.Delete(b.Context(), b.Account, "c", db.Condition{}); err != nil {
+	if _, _, err := b.Users.Delete(b.Context(), b.Scope, "c", db.Condition{}); err != nil {
 		b.Fatal(err)
 	}
 	b.Put("b", 1.0)
 	b.wantKeys(db.ListOptions{After: page.After}, "e", "g")
 }
 
-func listKeys(b *Bench, _ Engine) {
+func listKeys(b *Fixture, _ Engine) {
 	rev := b.Put("key", value.Map{"large": strings.Repeat("x", 1000)})
 	want := []db.Item{{Key: "key", Row: db.Row{Rev: rev}}}
 	if got := b.list(db.ListOptions{Keys: true}).Items; !reflect.DeepEqual(got, want) {
@@ -168,20 +168,20 @@ func listKeys(b *Bench, _ Engine) {
 	}
 }
 
-func listRefused(b *Bench, _ Engine) {
+func listRefused(b *Fixture, _ Engine) {
 	for _, o := range []db.ListOptions{
 		{Limit: -1}, {Limit: 1001}, {Prefix: "\xff"}, {After: "a\x80"}, {Before: strings.Repeat("x", 513)}, {Prefix: "\U0010FFFF"},
 	} {
-		if _, err := b.Users.List(b.Context(), b.Account, o); err == nil {
+		if _, err := b.Users.List(b.Context(), b.Scope, o); err == nil {
 			b.Errorf("list %+v is not refused", o)
 		}
 	}
-	if b.Account.Spent != 0 {
-		b.Errorf("refused options cost %d operations", b.Account.Spent)
+	if b.Scope.Spent != 0 {
+		b.Errorf("refused options cost %d operations", b.Scope.Spent)
 	}
 }
 
-func walk(b *Bench, _ Engine) {
+func walk(b *Fixture, _ Engine) {
 	const rows = 230
 	for i := range rows {
 		b.Put(fmt.Sprintf("k%03d", i), float64(i))
@@ -193,7 +193,7 @@ func walk(b *Bench, _ Engine) {
 		}
 		n := 0
 		for ; ; n++ {
-			item, err := w.Next(b.Context(), b.Account)
+			item, err := w.Next(b.Context(), b.Scope)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -18,9 +18,9 @@ var locks = []contract{
 	{"no partition of a script reaches the locks", lockHidden},
 }
 
-func (b *Bench) stamp() lock.UnixMilli { return lock.UnixMilli(b.Clock.Now().Wall.UnixMilli()) }
+func (b *Fixture) stamp() lock.UnixMilli { return lock.UnixMilli(b.Clock.Now().Wall.UnixMilli()) }
 
-func (b *Bench) lockRow(name, owner string, lease time.Duration) lock.Row {
+func (b *Fixture) lockRow(name, owner string, lease time.Duration) lock.Row {
 	now := b.stamp()
 	return lock.Row{
 		Key:   lock.Key{Tenant: "acme", Name: name},
@@ -29,7 +29,7 @@ func (b *Bench) lockRow(name, owner string, lease time.Duration) lock.Row {
 	}
 }
 
-func lockPut(b *Bench, engine Engine) {
+func lockPut(b *Fixture, engine Engine) {
 	first := b.lockRow("job", "first", time.Minute)
 	second := b.lockRow("job", "second", time.Minute)
 	put := func(row lock.Row, now lock.UnixMilli) lock.RowResult { return engine.PutLock(b.Context(), row, now) }
@@ -51,7 +51,7 @@ func lockPut(b *Bench, engine Engine) {
 	}
 }
 
-func lockDelete(b *Bench, engine Engine) {
+func lockDelete(b *Fixture, engine Engine) {
 	row := b.lockRow("job", "owner", time.Minute)
 	if got := engine.DeleteLock(b.Context(), row.Key, "owner"); got.Outcome != outcome.Refused || got.Old != nil {
 		b.Errorf("deleting nothing: %+v, want refused with nothing", got)
@@ -68,7 +68,7 @@ func lockDelete(b *Bench, engine Engine) {
 	}
 }
 
-func lockList(b *Bench, engine Engine) {
+func lockList(b *Fixture, engine Engine) {
 	const rows = 130
 	for i := range rows {
 		engine.PutLock(b.Context(), b.lockRow(fmt.Sprintf("job %03d", i), "owner", -time.Minute), b.stamp())
@@ -96,7 +96,7 @@ func lockList(b *Bench, engine Engine) {
 	}
 }
 
-func lockHidden(b *Bench, engine Engine) {
+func lockHidden(b *Fixture, engine Engine) {
 	b.Put("job", 1.0)
 	engine.PutLock(b.Context(), b.lockRow("job", "owner", time.Minute), b.stamp())
 	b.WantValue("job", 1.0)

@@ -35,14 +35,14 @@ func Compare(t *testing.T, clock *Clock, a, b db.Store) {
 // twin is one of two stores, with the revisions that it has made: they differ
 // between the two, so they are named by the order in which they came.
 type twin struct {
-	*Bench
+	*Fixture
 	revs []string
 }
 
 func newTwin(t *testing.T, store db.Store, clock *Clock, round int) *twin {
-	b := NewBench(t, store, clock)
+	b := NewFixture(t, store, clock)
 	b.Users = b.Partition("acme", fmt.Sprint("random-", round))
-	return &twin{Bench: b}
+	return &twin{Fixture: b}
 }
 
 // rev names the revision of an answer.
@@ -150,21 +150,21 @@ var steps = map[string]func(*rapid.T) func(*twin) string{
 		condition, ttl := randomCondition.Draw(r, "condition"), randomTTL.Draw(r, "ttl")
 		return func(w *twin) string {
 			o := db.PutOptions{If: w.condition(condition), TTL: ttl}
-			rev, current, err := w.Users.Put(w.Context(), w.Account, key, clone(v), o)
+			rev, current, err := w.Users.Put(w.Context(), w.Scope, key, clone(v), o)
 			return fmt.Sprintln("put", w.rev(rev), w.row(current), code(err))
 		}
 	},
 	"get": func(r *rapid.T) func(*twin) string {
 		key := randomKey.Draw(r, "key")
 		return func(w *twin) string {
-			row, err := w.Users.Get(w.Context(), w.Account, key, false)
+			row, err := w.Users.Get(w.Context(), w.Scope, key, false)
 			return fmt.Sprintln("get", w.row(row), code(err))
 		}
 	},
 	"delete": func(r *rapid.T) func(*twin) string {
 		key, condition := randomKey.Draw(r, "key"), randomCondition.Draw(r, "condition")
 		return func(w *twin) string {
-			ok, current, err := w.Users.Delete(w.Context(), w.Account, key, w.condition(condition))
+			ok, current, err := w.Users.Delete(w.Context(), w.Scope, key, w.condition(condition))
 			return fmt.Sprintln("delete", ok, w.row(current), code(err))
 		}
 	},
@@ -174,7 +174,7 @@ var steps = map[string]func(*rapid.T) func(*twin) string{
 		least, most := float64(rapid.IntRange(-9, 0).Draw(r, "min")), float64(rapid.IntRange(0, 9).Draw(r, "max"))
 		return func(w *twin) string {
 			o := db.AddOptions{TTL: ttl, Min: &least, Max: &most}
-			sum, ok, current, err := w.Users.Add(w.Context(), w.Account, key, delta, o)
+			sum, ok, current, err := w.Users.Add(w.Context(), w.Scope, key, delta, o)
 			return fmt.Sprintln("add", sum, ok, w.row(current), code(err))
 		}
 	},
@@ -189,7 +189,7 @@ var steps = map[string]func(*rapid.T) func(*twin) string{
 			Keys:    rapid.Bool().Draw(r, "keys"),
 		}
 		return func(w *twin) string {
-			page, err := w.Users.List(w.Context(), w.Account, o)
+			page, err := w.Users.List(w.Context(), w.Scope, o)
 			text := fmt.Sprintf("list after %q %s:", page.After, code(err))
 			for _, item := range page.Items {
 				text += fmt.Sprintf(" %q %s", item.Key, w.row(&item.Row))
@@ -239,7 +239,7 @@ func (w *twin) atomic(keys, kinds []string, conditions []int) string {
 		}
 		entries = append(entries, e)
 	}
-	revs, failed, err := w.DB.Atomic(w.Context(), w.Account, "acme", entries)
+	revs, failed, err := w.DB.Atomic(w.Context(), w.Scope, "acme", entries)
 	text := fmt.Sprint("atomic ", strings.Join(refused, ", "), " ", code(err))
 	for _, rev := range revs {
 		text += " " + w.rev(rev)

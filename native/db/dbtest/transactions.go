@@ -21,27 +21,27 @@ var transactions = []contract{
 	{"transactions over a limit are refused", atomicRefused},
 }
 
-func (b *Bench) toPut(key string, v any, o db.PutOptions) db.Entry {
+func (b *Fixture) toPut(key string, v any, o db.PutOptions) db.Entry {
 	b.Helper()
 	return b.entry(b.Users.ToPut(key, v, o))
 }
 
-func (b *Bench) toAdd(key string, delta float64, o db.AddOptions) db.Entry {
+func (b *Fixture) toAdd(key string, delta float64, o db.AddOptions) db.Entry {
 	b.Helper()
 	return b.entry(b.Users.ToAdd(key, delta, o))
 }
 
-func (b *Bench) toCheck(key string, condition db.Condition) db.Entry {
+func (b *Fixture) toCheck(key string, condition db.Condition) db.Entry {
 	b.Helper()
 	return b.entry(b.Users.ToCheck(key, condition))
 }
 
-func (b *Bench) toDelete(key string, condition db.Condition) db.Entry {
+func (b *Fixture) toDelete(key string, condition db.Condition) db.Entry {
 	b.Helper()
 	return b.entry(b.Users.ToDelete(key, condition))
 }
 
-func (b *Bench) entry(e db.Entry, err error) db.Entry {
+func (b *Fixture) entry(e db.Entry, err error) db.Entry {
 	b.Helper()
 	if err != nil {
 		b.Fatal(err)
@@ -49,11 +49,11 @@ func (b *Bench) entry(e db.Entry, err error) db.Entry {
 	return e
 }
 
-func atomicApplies(b *Bench, _ Engine) {
+func atomicApplies(b *Fixture, _ Engine) {
 	old := b.Put("old", 1.0)
 	guard := b.Put("guard", 1.0)
-	b.Account.Spent = 0
-	revs, failed, err := b.DB.Atomic(b.Context(), b.Account, "acme", []db.Entry{
+	b.Scope.Spent = 0
+	revs, failed, err := b.DB.Atomic(b.Context(), b.Scope, "acme", []db.Entry{
 		b.toPut("put", "stored", db.PutOptions{}),
 		b.toDelete("old", db.Condition{Rev: old}),
 		b.toAdd("count", 3, db.AddOptions{}),
@@ -64,7 +64,7 @@ func atomicApplies(b *Bench, _ Engine) {
 	if err != nil || len(failed) != 0 {
 		b.Fatalf("atomic = %v, %v", failed, err)
 	}
-	if got, want := b.Account.Spent, int64(6); got != want {
+	if got, want := b.Scope.Spent, int64(6); got != want {
 		b.Errorf("cost %d operations, want %d: one per entry", got, want)
 	}
 	want := []string{b.Get("put").Rev, "", b.Get("count").Rev, "", "", ""}
@@ -79,9 +79,9 @@ func atomicApplies(b *Bench, _ Engine) {
 	}
 }
 
-func atomicFails(b *Bench, _ Engine) {
+func atomicFails(b *Fixture, _ Engine) {
 	rev := b.Put("taken", 1.0)
-	_, failed, err := b.DB.Atomic(b.Context(), b.Account, "acme", []db.Entry{
+	_, failed, err := b.DB.Atomic(b.Context(), b.Scope, "acme", []db.Entry{
 		b.toPut("other", "stored", db.PutOptions{}),
 		b.toPut("taken", 2.0, db.PutOptions{If: db.Condition{New: true}}),
 		b.toAdd("count", 1, db.AddOptions{}),
@@ -99,30 +99,30 @@ func atomicFails(b *Bench, _ Engine) {
 	b.WantValue("other", nil)
 	b.WantValue("count", nil)
 	b.WantValue("taken", 1.0)
-	if b.Account.Open != 0 {
-		b.Errorf("%d writes are not settled, want none", b.Account.Open)
+	if b.Scope.Open != 0 {
+		b.Errorf("%d writes are not settled, want none", b.Scope.Open)
 	}
 }
 
-func atomicAdds(b *Bench, _ Engine) {
+func atomicAdds(b *Fixture, _ Engine) {
 	zero := 0.0
 	b.Put("count", 1.0)
 	b.Put("text", "1")
-	_, failed, err := b.DB.Atomic(b.Context(), b.Account, "acme", []db.Entry{b.toAdd("count", -2, db.AddOptions{Min: &zero})})
+	_, failed, err := b.DB.Atomic(b.Context(), b.Scope, "acme", []db.Entry{b.toAdd("count", -2, db.AddOptions{Min: &zero})})
 	if err != nil || len(failed) != 1 || failed[0].Current.Value != 1.0 {
 		b.Errorf("crossing a bound = %v, %v; want a failure with the counter", failed, err)
 	}
-	_, failed, err = b.DB.Atomic(b.Context(), b.Account, "acme", []db.Entry{b.toAdd("absent", -2, db.AddOptions{Min: &zero})})
+	_, failed, err = b.DB.Atomic(b.Context(), b.Scope, "acme", []db.Entry{b.toAdd("absent", -2, db.AddOptions{Min: &zero})})
 	if err != nil || len(failed) != 1 || failed[0].Current != nil {
 		b.Errorf("crossing a bound from nothing = %v, %v; want a failure", failed, err)
 	}
-	_, _, err = b.DB.Atomic(b.Context(), b.Account, "acme", []db.Entry{b.toAdd("text", 1, db.AddOptions{})})
+	_, _, err = b.DB.Atomic(b.Context(), b.Scope, "acme", []db.Entry{b.toAdd("text", 1, db.AddOptions{})})
 	if e := b.WantCode(err, db.CodeType); e.Key != "text" || e.Op != "atomic" {
 		b.Errorf("the error is about %s of %q, want atomic of text", e.Op, e.Key)
 	}
 }
 
-func atomicToken(b *Bench, engine Engine) {
+func atomicToken(b *Fixture, engine Engine) {
 	now := b.Clock.Now().Wall.Unix()
 	transact := func(token string) db.TransactResult {
 		v := value.Map{}
@@ -143,9 +143,9 @@ func atomicToken(b *Bench, engine Engine) {
 	b.WantValue("count", 2.0)
 }
 
-func atomicPartitions(b *Bench, _ Engine) {
+func atomicPartitions(b *Fixture, _ Engine) {
 	orders := b.Partition("acme", "orders")
-	_, failed, err := b.DB.Atomic(b.Context(), b.Account, "acme", []db.Entry{
+	_, failed, err := b.DB.Atomic(b.Context(), b.Scope, "acme", []db.Entry{
 		b.entry(orders.ToPut("key", "order", db.PutOptions{})),
 		b.toPut("key", "user", db.PutOptions{}),
 	})
@@ -153,12 +153,12 @@ func atomicPartitions(b *Bench, _ Engine) {
 		b.Fatalf("atomic = %v, %v", failed, err)
 	}
 	b.WantValue("key", "user")
-	if row, err := orders.Get(b.Context(), b.Account, "key", false); err != nil || row.Value != "order" {
+	if row, err := orders.Get(b.Context(), b.Scope, "key", false); err != nil || row.Value != "order" {
 		b.Errorf("orders has %v, %v", row, err)
 	}
 }
 
-func atomicRefused(b *Bench, _ Engine) {
+func atomicRefused(b *Fixture, _ Engine) {
 	var many []db.Entry
 	for i := range 101 {
 		many = append(many, b.toPut(fmt.Sprint(i), true, db.PutOptions{}))
@@ -177,7 +177,7 @@ func atomicRefused(b *Bench, _ Engine) {
 		{"over 4 MB", large, db.CodeTooLarge},
 		{"one key twice", []db.Entry{b.toPut("k", 1.0, db.PutOptions{}), b.toCheck("k", db.Condition{New: true})}, db.CodeKey},
 	} {
-		_, _, err := b.DB.Atomic(b.Context(), b.Account, "acme", test.entries)
+		_, _, err := b.DB.Atomic(b.Context(), b.Scope, "acme", test.entries)
 		b.WantCode(err, test.code)
 	}
 	if _, err := b.Users.ToCheck("k", db.Condition{}); err == nil {
@@ -186,30 +186,30 @@ func atomicRefused(b *Bench, _ Engine) {
 	if _, err := b.Users.ToPut("k", 1.0, db.PutOptions{If: db.Condition{New: true, Rev: "r"}}); err == nil {
 		b.Error("rev together with new is not refused")
 	}
-	if b.Account.Spent != 0 {
-		b.Errorf("refused transactions cost %d operations", b.Account.Spent)
+	if b.Scope.Spent != 0 {
+		b.Errorf("refused transactions cost %d operations", b.Scope.Spent)
 	}
-	if _, _, err := b.DB.Atomic(b.Context(), b.Account, "acme", many[:100]); err != nil || b.Account.Spent != 100 {
-		b.Errorf("100 entries: %v, cost %d operations, want 100", err, b.Account.Spent)
+	if _, _, err := b.DB.Atomic(b.Context(), b.Scope, "acme", many[:100]); err != nil || b.Scope.Spent != 100 {
+		b.Errorf("100 entries: %v, cost %d operations, want 100", err, b.Scope.Spent)
 	}
 }
 
 // tenants never meet.
 var tenants = []contract{{"partitions whose names look alike never meet", tenantsApart}}
 
-func tenantsApart(b *Bench, _ Engine) {
+func tenantsApart(b *Fixture, _ Engine) {
 	places := []struct{ tenant, partition, key string }{
 		{"a", "b", "c"}, {"a", "b.c", "c"}, {"a-b", "b", "c"}, {"a_b", "b", "c"}, {"ab", "b", "c"},
 		{"a", "b", "b/c"}, {"a", "b", "c#"}, {"a", "B", "c"}, {"a", "b", "C"}, {"a", "b", "%63"},
 	}
 	for i, place := range places {
 		p := b.Partition(place.tenant, place.partition)
-		if rev, _, err := p.Put(b.Context(), b.Account, place.key, float64(i), db.PutOptions{If: db.Condition{New: true}}); err != nil || rev == "" {
+		if rev, _, err := p.Put(b.Context(), b.Scope, place.key, float64(i), db.PutOptions{If: db.Condition{New: true}}); err != nil || rev == "" {
 			b.Errorf("%v is taken (%v)", place, err)
 		}
 	}
 	for i, place := range places {
-		row, err := b.Partition(place.tenant, place.partition).Get(b.Context(), b.Account, place.key, false)
+		row, err := b.Partition(place.tenant, place.partition).Get(b.Context(), b.Scope, place.key, false)
 		if err != nil || row == nil || row.Value != float64(i) {
 			b.Errorf("%v has %v, %v; want %d", place, row, err, i)
 		}

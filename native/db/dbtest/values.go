@@ -26,7 +26,7 @@ func nested(depth int) any {
 	return v
 }
 
-func valuesComeBack(b *Bench, _ Engine) {
+func valuesComeBack(b *Fixture, _ Engine) {
 	for _, want := range []any{
 		true, false, value.Null{}, "", "text", "a\x00b", "\x80", "é\xff",
 		value.List{}, value.Map{}, value.List{value.List{}, value.Map{}},
@@ -43,7 +43,7 @@ func valuesComeBack(b *Bench, _ Engine) {
 	}
 }
 
-func negativeZero(b *Bench, _ Engine) {
+func negativeZero(b *Fixture, _ Engine) {
 	b.Put("key", value.List{math.Copysign(0, -1), value.Map{"n": math.Copysign(0, -1)}})
 	list := b.Get("key").Value.(value.List)
 	for _, v := range []any{list[0], list[1].(value.Map)["n"]} {
@@ -53,7 +53,7 @@ func negativeZero(b *Bench, _ Engine) {
 	}
 }
 
-func valuesRefused(b *Bench, _ Engine) {
+func valuesRefused(b *Fixture, _ Engine) {
 	for _, test := range []struct {
 		value any
 		want  string
@@ -69,28 +69,28 @@ func valuesRefused(b *Bench, _ Engine) {
 		{nested(32), "more than 31"},
 		{value.List{3}, "value[1]: int can't be stored"},
 	} {
-		_, _, err := b.Users.Put(b.Context(), b.Account, "key", test.value, db.PutOptions{})
+		_, _, err := b.Users.Put(b.Context(), b.Scope, "key", test.value, db.PutOptions{})
 		e := b.WantCode(err, db.CodeValue)
 		if !strings.Contains(e.Message, test.want) || e.Applied != outcome.AppliedNo {
 			b.Errorf("message %q (applied %q), want %q in it (applied no)", e.Message, e.Applied, test.want)
 		}
 	}
-	if b.Account.Spent != 0 || b.Account.Open != 0 {
-		b.Errorf("refused values cost %d operations and left %d writes open, want none", b.Account.Spent, b.Account.Open)
+	if b.Scope.Spent != 0 || b.Scope.Open != 0 {
+		b.Errorf("refused values cost %d operations and left %d writes open, want none", b.Scope.Spent, b.Scope.Open)
 	}
 }
 
-func largestValue(b *Bench, _ Engine) {
+func largestValue(b *Fixture, _ Engine) {
 	const most = 380 << 10
 	b.Put("key", strings.Repeat("x", most))
 	if got := len(b.Get("key").Value.(string)); got != most {
 		b.Errorf("got %d bytes back, want %d", got, most)
 	}
-	_, _, err := b.Users.Put(b.Context(), b.Account, "key", strings.Repeat("x", most+1), db.PutOptions{})
+	_, _, err := b.Users.Put(b.Context(), b.Scope, "key", strings.Repeat("x", most+1), db.PutOptions{})
 	b.WantCode(err, db.CodeTooLarge)
 }
 
-func keysChecked(b *Bench, _ Engine) {
+func keysChecked(b *Fixture, _ Engine) {
 	for _, key := range []string{
 		"a", "a/b", "#", "%2f", `\`, ":", "a\x00", "a\x00b", "\x00", "!locks", strings.Repeat("é", 256), "\uFFFD", "𝄞", "\u007f",
 	} {
@@ -99,11 +99,11 @@ func keysChecked(b *Bench, _ Engine) {
 	}
 	b.WantValue("a", "a")
 	for _, key := range []string{"", "\x80", "a\xff", strings.Repeat("k", 513), "\U0010FFFF"} {
-		_, err := b.Users.Get(b.Context(), b.Account, key, false)
+		_, err := b.Users.Get(b.Context(), b.Scope, key, false)
 		b.WantCode(err, db.CodeKey)
-		_, _, err = b.Users.Put(b.Context(), b.Account, key, true, db.PutOptions{})
+		_, _, err = b.Users.Put(b.Context(), b.Scope, key, true, db.PutOptions{})
 		b.WantCode(err, db.CodeKey)
-		_, _, err = b.Users.Delete(b.Context(), b.Account, key, db.Condition{})
+		_, _, err = b.Users.Delete(b.Context(), b.Scope, key, db.Condition{})
 		b.WantCode(err, db.CodeKey)
 	}
 }

@@ -135,6 +135,6 @@ func (f *fake) open(t testing.TB) *dynamo.Store {
 }
 
 // bench is a partition over the fake.
-func (f *fake) bench(t *testing.T) *dbtest.Bench {
-	return dbtest.NewBench(t, f.open(t), dbtest.NewClock())
+func (f *fake) bench(t *testing.T) *dbtest.Fixture {
+	return dbtest.NewFixture(t, f.open(t), dbtest.NewClock())
 }

@@ -48,10 +48,10 @@ func TestAnUncontendedLockCostsTwoRequests(t *testing.T) {
 				t.Fatal(err)
 			}
 			if test.first {
-				b := dbtest.NewBench(t, s, dbtest.NewClock())
+				b := dbtest.NewFixture(t, s, dbtest.NewClock())
 				p, err := db.New(s, dual, clk.Observe).Open("acme", "users")
 				if err == nil {
-					_, err = p.Get(t.Context(), b.Account, "key", false)
+					_, err = p.Get(t.Context(), b.Scope, "key", false)
 				}
 				if err != nil {
 					t.Fatal(err)

@@ -29,9 +29,9 @@ func TestACreationWhoseAnswerIsLostRecognisesItself(t *testing.T) {
 		return refusal(f.seen()[0].item())
 	}
 	b := f.bench(t)
-	rev, current, err := b.Users.Put(b.Context(), b.Account, "key", 1.0, db.PutOptions{If: db.Condition{New: true}})
-	if rev == "" || current != nil || err != nil || b.Account.Open != 0 {
-		t.Errorf("put = %q, %v, %v with %d writes open; want a revision and none", rev, current, err, b.Account.Open)
+	rev, current, err := b.Users.Put(b.Context(), b.Scope, "key", 1.0, db.PutOptions{If: db.Condition{New: true}})
+	if rev == "" || current != nil || err != nil || b.Scope.Open != 0 {
+		t.Errorf("put = %q, %v, %v with %d writes open; want a revision and none", rev, current, err, b.Scope.Open)
 	}
 	if !strings.Contains(f.seen()[0].item(), rev) || len(f.seen()) != 2 {
 		t.Errorf("%d requests, the first with %s; want 2 with revision %s", len(f.seen()), f.seen()[0].item(), rev)
@@ -47,9 +47,9 @@ func TestAnAdditionIsNeverSentTwice(t *testing.T) {
 		return answer{status: 200, body: `{"Item":{"v":{"N":"7"},"r":{"S":"another's"},"t":{"S":"i"}}}`}
 	}
 	b := f.bench(t)
-	_, _, _, err := b.Users.Add(b.Context(), b.Account, "key", 1, db.AddOptions{})
-	if e := b.WantCode(err, db.CodeUnknown); e.Applied != outcome.AppliedUnknown || b.Account.Open != 1 {
-		t.Errorf("applied is %q with %d writes open, want unknown and one", e.Applied, b.Account.Open)
+	_, _, _, err := b.Users.Add(b.Context(), b.Scope, "key", 1, db.AddOptions{})
+	if e := b.WantCode(err, db.CodeUnknown); e.Applied != outcome.AppliedUnknown || b.Scope.Open != 1 {
+		t.Errorf("applied is %q with %d writes open, want unknown and one", e.Applied, b.Scope.Open)
 	}
 	if ops := f.ops(); !reflect.DeepEqual(ops, []string{"UpdateItem", "GetItem"}) {
 		t.Errorf("requests are %v, want one addition and a look at it", ops)
@@ -71,7 +71,7 @@ func TestTheAttemptsOfATransactionAreTheSameToTheByte(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, failed, err := b.DB.Atomic(b.Context(), b.Account, "acme", []db.Entry{put, add}); err != nil || failed != nil {
+	if _, failed, err := b.DB.Atomic(b.Context(), b.Scope, "acme", []db.Entry{put, add}); err != nil || failed != nil {
 		t.Fatalf("atomic = %v, %v; want success", failed, err)
 	}
 	seen := f.seen()
@@ -97,7 +97,7 @@ func TestKeysLeftUnreadAreAskedForAgain(t *testing.T) {
 	}
 	f := newFake(t, batch("a", "b", "missing"), failure(400, "ThrottlingException"), batch("b", "missing"), answer{status: 200, body: `{"Responses":{}}`})
 	b := f.bench(t)
-	got, err := b.Users.GetMany(b.Context(), b.Account, []string{"a", "b", "missing"}, false)
+	got, err := b.Users.GetMany(b.Context(), b.Scope, []string{"a", "b", "missing"}, false)
 	if err != nil || len(got) != 2 || got["a"].Value != "a" || got["b"].Value != "b" {
 		t.Errorf("got %v, %v; want a and b", got, err)
 	}
@@ -109,7 +109,7 @@ func TestKeysLeftUnreadAreAskedForAgain(t *testing.T) {
 func TestABatchThatReadsNothingIsThrottled(t *testing.T) {
 	f := newFake(t, answer{status: 200, body: `{"UnprocessedKeys":{"test":{"Keys":[{"p":{"S":"acme/users"},"k":{"S":"a"}}]}}}`})
 	b := f.bench(t)
-	_, err := b.Users.GetMany(b.Context(), b.Account, []string{"a"}, false)
+	_, err := b.Users.GetMany(b.Context(), b.Scope, []string{"a"}, false)
 	b.WantCode(err, db.CodeThrottled)
 }
 
@@ -124,7 +124,7 @@ func TestExpiredCredentialsAreRenewedForTheNextAttempt(t *testing.T) {
 	o := f.options()
 	fresh := &numberedCredentials{}
 	o.Credentials = fresh
-	b := dbtest.NewBench(t, open(t, systemHands(), o), dbtest.NewClock())
+	b := dbtest.NewFixture(t, open(t, systemHands(), o), dbtest.NewClock())
 	b.Put("key", 1.0)
 	b.Put("key", 2.0)
 	if n, calls := len(f.seen()), fresh.calls.Load(); n != 3 || calls != 2 {
@@ -143,9 +143,9 @@ func TestAConditionSeesAnItemOfAnotherProgram(t *testing.T) {
 	for _, item := range []string{`{"p":{"S":"acme/users"},"k":{"S":"key"}}`, `{"v":{"SS":["a"]},"r":{"S":"rev"}}`} {
 		f := newFake(t, answer{status: 200, body: `{"Item":` + item + `}`}, refusal(item))
 		b := f.bench(t)
-		_, err := b.Users.Get(b.Context(), b.Account, "key", false)
+		_, err := b.Users.Get(b.Context(), b.Scope, "key", false)
 		b.WantCode(err, db.CodeUnavailable)
-		_, _, err = b.Users.Put(b.Context(), b.Account, "key", 1.0, db.PutOptions{If: db.Condition{New: true}})
+		_, _, err = b.Users.Put(b.Context(), b.Scope, "key", 1.0, db.PutOptions{If: db.Condition{New: true}})
 		if e := b.WantCode(err, db.CodeUnavailable); e.Retryable || e.Applied != outcome.AppliedNo || !strings.Contains(e.Message, "another program") {
 			t.Errorf("got %+v, want it not applied because of another program", e)
 		}

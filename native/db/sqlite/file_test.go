@@ -52,12 +52,12 @@ func TestWhatWasWrittenIsThereAfterOpeningAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := dbtest.NewBench(t, store, clk)
+	b := dbtest.NewFixture(t, store, clk)
 	rev := b.Put("key", value.List{"text", "\xff", value.Null{}})
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	b = dbtest.NewBench(t, open(t, path, clock.NewDual(clk), sqlite.Options{}), clk)
+	b = dbtest.NewFixture(t, open(t, path, clock.NewDual(clk), sqlite.Options{}), clk)
 	b.WantValue("key", value.List{"text", "\xff", value.Null{}})
 	if got := b.Get("key").Rev; got != rev {
 		t.Errorf("revision is %q, want %q", got, rev)
@@ -108,7 +108,7 @@ func TestABusyFileIsWaitedForUntilTheContextEnds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
 	clk := dbtest.NewClock()
 	store := open(t, path, clock.NewDual(clk), sqlite.Options{})
-	b := dbtest.NewBench(t, store, clk)
+	b := dbtest.NewFixture(t, store, clk)
 	b.Put("key", 1.0)
 
 	other := raw(t, path)
@@ -138,7 +138,7 @@ func TestABusyFileIsWaitedForUntilTheContextEnds(t *testing.T) {
 func TestExpiredRowsAreRemovedAndTheFileStopsGrowing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
 	clk := dbtest.NewClock()
-	b := dbtest.NewBench(t, open(t, path, clock.NewDual(clk), sqlite.Options{Relaxed: true}), clk)
+	b := dbtest.NewFixture(t, open(t, path, clock.NewDual(clk), sqlite.Options{Relaxed: true}), clk)
 	other := raw(t, path)
 	var sizes []string
 	for round := range 6 {
@@ -160,7 +160,7 @@ func TestExpiredRowsAreRemovedAndTheFileStopsGrowing(t *testing.T) {
 func TestReadersDoNotLetTheLogGrow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
 	clk := dbtest.NewClock()
-	b := dbtest.NewBench(t, open(t, path, clock.NewDual(clk), sqlite.Options{Relaxed: true}), clk)
+	b := dbtest.NewFixture(t, open(t, path, clock.NewDual(clk), sqlite.Options{Relaxed: true}), clk)
 	for i := range 50 {
 		b.Put(fmt.Sprint("row", i), 1.0)
 	}
@@ -170,7 +170,7 @@ func TestReadersDoNotLetTheLogGrow(t *testing.T) {
 	}
 	for i := range 400 {
 		if i%10 == 0 { // a reader that takes its time
-			if _, err := walk.Next(t.Context(), b.Account); err != nil {
+			if _, err := walk.Next(t.Context(), b.Scope); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -190,7 +190,7 @@ func TestAFileLivesInABubbleOfFakeTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clk := dbtest.NewClock()
 		store := open(t, path, clock.NewDual(clk), sqlite.Options{})
-		b := dbtest.NewBench(t, store, clk)
+		b := dbtest.NewFixture(t, store, clk)
 		b.PutWith("key", 1.0, db.PutOptions{TTL: time.Hour})
 		time.Sleep(2 * time.Hour)
 		b.WantValue("key", nil)
@@ -200,12 +200,12 @@ func TestAFileLivesInABubbleOfFakeTime(t *testing.T) {
 func TestADamagedValueIsAnErrorAndNotAbsent(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
 	clk := dbtest.NewClock()
-	b := dbtest.NewBench(t, open(t, path, clock.NewDual(clk), sqlite.Options{}), clk)
+	b := dbtest.NewFixture(t, open(t, path, clock.NewDual(clk), sqlite.Options{}), clk)
 	b.Put("key", "text")
 	if _, err := raw(t, path).Exec("UPDATE rows SET v = x'9f'"); err != nil {
 		t.Fatal(err)
 	}
-	_, err := b.Users.Get(t.Context(), b.Account, "key", false)
+	_, err := b.Users.Get(t.Context(), b.Scope, "key", false)
 	if e := b.WantCode(err, db.CodeUnavailable); e.Retryable {
 		t.Errorf("error is %+v, want one that is not worth another try", e)
 	}
@@ -214,7 +214,7 @@ func TestADamagedValueIsAnErrorAndNotAbsent(t *testing.T) {
 func TestAnAnswerToManyKeysEndsAt16MiB(t *testing.T) {
 	clk := dbtest.NewClock()
 	store := open(t, filepath.Join(t.TempDir(), "test.db"), clock.NewDual(clk), sqlite.Options{Relaxed: true})
-	b := dbtest.NewBench(t, store, clk)
+	b := dbtest.NewFixture(t, store, clk)
 	var keys []db.Key
 	for i := range 50 {
 		key := fmt.Sprint("key", i)

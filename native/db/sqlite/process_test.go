@@ -134,8 +134,8 @@ func TestManyProcessesLoseNothingNotEvenWhenSomeAreKilled(t *testing.T) {
 	t.Logf("%d increments in %v", reported, time.Since(start))
 
 	clk := dbtest.NewClock()
-	b := dbtest.NewBench(t, open(t, path, clock.NewDual(clk), sqlite.Options{}), clk)
-	row, err := b.Partition("acme", "counters").Get(t.Context(), b.Account, "shared", false)
+	b := dbtest.NewFixture(t, open(t, path, clock.NewDual(clk), sqlite.Options{}), clk)
+	row, err := b.Partition("acme", "counters").Get(t.Context(), b.Scope, "shared", false)
 	if err != nil || row == nil {
 		t.Fatalf("the counter is %v, %v", row, err)
 	}
