@@ -7,8 +7,8 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-// reservedAttemptsMax is how many requests a write to a reserved partition
-// makes at most. It is more than for scripts, because a host acts on what it
+// reservedAttemptsMax is how many attempts a put to a reserved partition, or a
+// delete, makes at most. It is more than for scripts, because a host acts on what it
 // has written, and because hosts write seldom.
 const reservedAttemptsMax = 20
 
@@ -17,17 +17,16 @@ const reservedAttemptsMax = 20
 // scripts use never begin with "!". The name is the host's own and isn't
 // checked.
 //
-// The verbs are those of any partition, with two differences in what is
-// repeated. A single write is attempted up to 20 times, until its outcome is
-// known. And repetitions don't count against those that the tenant's scripts
-// have.
+// The operations are those of any partition, with two differences. A put or
+// delete is attempted up to 20 times, until its outcome is known. And
+// repetitions don't count against the quota of the tenant's scripts.
 func (d *DB) Reserved(id tenant.ID, name string) *Partition {
 	return &Partition{db: d, tenant: id, name: "!" + name, reserved: true}
 }
 
-// HostScope returns the scope of what a host does by itself, outside
-// of any run: it has no budget, its time is that of ctx, and no lock depends on
-// what it writes.
+// HostScope returns the scope of what a host does by itself, outside of any run.
+// It has no budget, its deadline is that of ctx, and no lock waits for its writes
+// to be resolved.
 func HostScope(ctx context.Context) RunScope { return hostScope{ctx} }
 
 type hostScope struct{ ctx context.Context }
@@ -42,4 +41,4 @@ func (s hostScope) Remaining() (time.Duration, bool) {
 	return time.Until(deadline), true
 }
 
-func (hostScope) Write() (settled func()) { return func() {} }
+func (hostScope) Write() (resolved func()) { return func() {} }

@@ -34,9 +34,9 @@ func TestReservedWriteIsAttemptedUntilItsOutcomeIsKnown(t *testing.T) {
 		code     string
 		attempts int
 	}{
-		{name: "lost once, then recognised", faults: append(repeat(dbtest.Lost, 1), repeat(dbtest.Throttled, 10)...), applied: true, attempts: 12},
-		{name: "dropped many times", faults: repeat(dbtest.Dropped, 19), applied: true, attempts: 20},
-		{name: "dropped each time", faults: repeat(dbtest.Dropped, 30), code: db.CodeUnknown, attempts: 20},
+		{name: "lost once, then recognised", faults: append(repeat(dbtest.ResponseLost, 1), repeat(dbtest.Throttled, 10)...), applied: true, attempts: 12},
+		{name: "dropped many times", faults: repeat(dbtest.RequestLost, 19), applied: true, attempts: 20},
+		{name: "dropped each time", faults: repeat(dbtest.RequestLost, 30), code: db.CodeUnknown, attempts: 20},
 		{name: "denied", faults: repeat(dbtest.Denied, 1), code: db.CodeUnavailable, attempts: 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestReservedWriteIsAttemptedUntilItsOutcomeIsKnown(t *testing.T) {
 }
 
 func TestReservedWriteOfUnknownOutcomeShowsTheRowInTheWay(t *testing.T) {
-	faulty(t, repeat(dbtest.Lost, 1), func(b *dbtest.Fixture, store *dbtest.Faulty) {
+	faulty(t, repeat(dbtest.ResponseLost, 1), func(b *dbtest.Fixture, store *dbtest.Faulty) {
 		store.Before = func(attempt int) {
 			if attempt == 2 {
 				w := db.Write{Kind: db.Put, Key: db.Key{Partition: "acme/!p", Key: "key"}, Value: 2.0, Rev: "another's"}
@@ -83,7 +83,7 @@ func TestReservedTakesNoRepetitionsFromScripts(t *testing.T) {
 }
 
 func TestHostScopeHasTheTimeOfItsContext(t *testing.T) {
-	faulty(t, repeat(dbtest.Down, 30), func(b *dbtest.Fixture, _ *dbtest.Faulty) {
+	faulty(t, repeat(dbtest.Unreachable, 30), func(b *dbtest.Fixture, _ *dbtest.Faulty) {
 		ctx, cancel := context.WithTimeout(b.Context(), time.Second)
 		defer cancel()
 		start := time.Now()

@@ -84,8 +84,8 @@ var (
 
 func TestWhatIsRaisedOrReturnedForEachFault(t *testing.T) {
 	const (
-		lost, dropped, throttled = dbtest.Lost, dbtest.Dropped, dbtest.Throttled
-		conflict, down, denied   = dbtest.Conflict, dbtest.Down, dbtest.Denied
+		lost, dropped, throttled = dbtest.ResponseLost, dbtest.RequestLost, dbtest.Throttled
+		conflict, down, denied   = dbtest.Conflict, dbtest.Unreachable, dbtest.Denied
 	)
 	for _, test := range []struct {
 		name   string
@@ -171,22 +171,22 @@ func checkOutcome(b *dbtest.Fixture, applied bool, err error, wantApplied bool, 
 			b.Errorf("the error is %+v, want applied %q, verb and key", e, want)
 		}
 	}
-	if open := b.Scope.Open > 0; open != wantOpen {
+	if open := b.Scope.InDoubt > 0; open != wantOpen {
 		b.Errorf("something may be on its way: %v, want %v", open, wantOpen)
 	}
 }
 
 func TestAPutOfSomethingNewKnowsItsOwnLostWrite(t *testing.T) {
-	faulty(t, []dbtest.Fault{dbtest.Lost}, func(b *dbtest.Fixture, store *dbtest.Faulty) {
+	faulty(t, []dbtest.Fault{dbtest.ResponseLost}, func(b *dbtest.Fixture, store *dbtest.Faulty) {
 		rev := b.PutWith("key", 1.0, db.PutOptions{If: db.Condition{New: true}})
-		if got := b.Get("key").Rev; got != rev || b.Scope.Open != 0 {
-			b.Errorf("revision is %q and %d writes are unsettled, want %q and none", rev, b.Scope.Open, got)
+		if got := b.Get("key").Rev; got != rev || b.Scope.InDoubt != 0 {
+			b.Errorf("revision is %q and %d writes are unsettled, want %q and none", rev, b.Scope.InDoubt, got)
 		}
 	})
 }
 
 func TestTheAttemptsOfOneTransactionAreTheSame(t *testing.T) {
-	faulty(t, []dbtest.Fault{dbtest.Lost, dbtest.Conflict}, func(b *dbtest.Fixture, store *dbtest.Faulty) {
+	faulty(t, []dbtest.Fault{dbtest.ResponseLost, dbtest.Conflict}, func(b *dbtest.Fixture, store *dbtest.Faulty) {
 		store.Before = func(int) { b.Clock.Advance(2 * time.Second) }
 		for range 2 {
 			if _, err := atomicAdd(b, ""); err != nil {
@@ -203,7 +203,7 @@ func TestTheAttemptsOfOneTransactionAreTheSame(t *testing.T) {
 }
 
 func TestACounterThatHasExpiredStartsAnewWhereAdditionsCannotReplaceIt(t *testing.T) {
-	stays := repeat(dbtest.ExpiredStays, 9)
+	stays := repeat(dbtest.AddMeetsExpired, 9)
 	faulty(t, stays, func(b *dbtest.Fixture, store *dbtest.Faulty) {
 		for _, key := range []string{"single", "in a transaction"} {
 			b.PutWith(key, 100.0, db.PutOptions{TTL: time.Second})
@@ -222,8 +222,8 @@ func TestACounterThatHasExpiredStartsAnewWhereAdditionsCannotReplaceIt(t *testin
 		}
 		b.WantValue("single", 5.0)
 		b.WantValue("in a transaction", 5.0)
-		if b.Get("single").Expires == 0 || b.Scope.Open != 0 {
-			b.Errorf("the counter has no lifetime, or %d writes are unsettled", b.Scope.Open)
+		if b.Get("single").Expires == 0 || b.Scope.InDoubt != 0 {
+			b.Errorf("the counter has no lifetime, or %d writes are unsettled", b.Scope.InDoubt)
 		}
 	})
 }
@@ -238,9 +238,9 @@ func TestABatchIsReadToItsEnd(t *testing.T) {
 		faults []dbtest.Fault
 		spent  int64
 	}{
-		{"with too much to answer at once", repeat(dbtest.Down, 3), 10 + 5 + 2 + 10*1},
-		{"in parts", repeat(dbtest.Unprocessed, 4), 10 + 5 + 2 + 1},
-		{"after errors", []dbtest.Fault{dbtest.Down, dbtest.Unprocessed, dbtest.NothingRead, dbtest.Throttled}, 10 + 5 + 5 + 5 + 5 + 2},
+		{"with too much to answer at once", repeat(dbtest.Unreachable, 3), 10 + 5 + 2 + 10*1},
+		{"in parts", repeat(dbtest.HalfUnprocessed, 4), 10 + 5 + 2 + 1},
+		{"after errors", []dbtest.Fault{dbtest.Unreachable, dbtest.HalfUnprocessed, dbtest.AllUnprocessed, dbtest.Throttled}, 10 + 5 + 5 + 5 + 5 + 2},
 	} {
 		faulty(t, nil, func(b *dbtest.Fixture, store *dbtest.Faulty) {
 			for _, key := range keys[1:] {
@@ -254,7 +254,7 @@ func TestABatchIsReadToItsEnd(t *testing.T) {
 			if b.Scope.Spent != test.spent {
 				b.Errorf("%s: cost %d operations, want %d", test.name, b.Scope.Spent, test.spent)
 			}
-			store.Faults = append([]dbtest.Fault{dbtest.Unprocessed}, repeat(dbtest.NothingRead, 9)...)
+			store.Faults = append([]dbtest.Fault{dbtest.HalfUnprocessed}, repeat(dbtest.AllUnprocessed, 9)...)
 			got, err = b.Users.GetMany(b.Context(), b.Scope, keys, false)
 			if b.WantCode(err, db.CodeThrottled); got != nil {
 				b.Errorf("%s: a part was returned as the whole", test.name)
@@ -272,8 +272,8 @@ func TestABudgetThatRunsOutIsRaised(t *testing.T) {
 	}{
 		{nil, 0, putRev, db.CodeBudget},
 		{repeat(dbtest.Throttled, 9), 2, putRev, db.CodeBudget},
-		{repeat(dbtest.Dropped, 9), 1, putRev, db.CodeUnknown},
-		{repeat(dbtest.Lost, 9), 1, addOne, db.CodeUnknown},
+		{repeat(dbtest.RequestLost, 9), 1, putRev, db.CodeUnknown},
+		{repeat(dbtest.ResponseLost, 9), 1, addOne, db.CodeUnknown},
 		{nil, 1, updateRow, db.CodeBudget},
 	} {
 		faulty(t, nil, func(b *dbtest.Fixture, store *dbtest.Faulty) {
@@ -300,7 +300,7 @@ func TestNoPauseGoesPastTheEndOfTheRun(t *testing.T) {
 }
 
 func TestPausesAreRandomAndLongerWhenTheStoreIsOverloaded(t *testing.T) {
-	for fault, most := range map[dbtest.Fault]time.Duration{dbtest.Down: 25 * time.Millisecond, dbtest.Throttled: 100 * time.Millisecond} {
+	for fault, most := range map[dbtest.Fault]time.Duration{dbtest.Unreachable: 25 * time.Millisecond, dbtest.Throttled: 100 * time.Millisecond} {
 		faulty(t, nil, func(b *dbtest.Fixture, store *dbtest.Faulty) {
 			var longest time.Duration
 			for range 90 {
@@ -360,17 +360,17 @@ func TestOneTenantsTroubleLeavesAnotherItsRepetitions(t *testing.T) {
 			store.Faults = repeat(dbtest.Throttled, 4)
 			b.Users.Get(b.Context(), &dbtest.RunScope{Left: 4, Time: time.Hour}, "key", false)
 		}
-		store.Faults, store.Attempts = repeat(dbtest.Down, 1), 0
+		store.Faults, store.Attempts = repeat(dbtest.Unreachable, 1), 0
 		_, err := b.Users.Get(b.Context(), b.Scope, "key", false)
 		if b.WantCode(err, db.CodeUnavailable); store.Attempts != 1 {
 			b.Errorf("the troubled tenant had %d attempts, want 1", store.Attempts)
 		}
-		store.Faults = repeat(dbtest.Down, 1)
+		store.Faults = repeat(dbtest.Unreachable, 1)
 		if _, err := b.Partition("other", "users").Get(b.Context(), b.Scope, "key", false); err != nil {
 			b.Errorf("another tenant's request was not repeated: %v", err)
 		}
 		b.Clock.Advance(time.Minute)
-		store.Faults = repeat(dbtest.Down, 1)
+		store.Faults = repeat(dbtest.Unreachable, 1)
 		if _, err := b.Users.Get(b.Context(), b.Scope, "key", false); err != nil {
 			b.Errorf("the tenant's repetitions did not come back: %v", err)
 		}
@@ -378,7 +378,7 @@ func TestOneTenantsTroubleLeavesAnotherItsRepetitions(t *testing.T) {
 }
 
 func TestScriptsSeeNothingOfWhatAnEngineSays(t *testing.T) {
-	faulty(t, repeat(dbtest.Down, 9), func(b *dbtest.Fixture, _ *dbtest.Faulty) {
+	faulty(t, repeat(dbtest.Unreachable, 9), func(b *dbtest.Fixture, _ *dbtest.Faulty) {
 		_, err := b.Users.Get(b.Context(), b.Scope, "key", false)
 		e := b.WantCode(err, db.CodeUnavailable)
 		if want := "db_unavailable in get: the store can't be reached"; e.Error() != want || errors.Unwrap(e) == nil || !e.Retryable {
@@ -391,7 +391,7 @@ func TestEveryAttemptIsShownToTheObserver(t *testing.T) {
 	clk := dbtest.NewClock()
 	dual := clock.NewDual(clk)
 	var seen []outcome.Outcome
-	store := &dbtest.Faulty{Store: memory.New(dual), Faults: []dbtest.Fault{dbtest.Down}}
+	store := &dbtest.Faulty{Store: memory.New(dual), Faults: []dbtest.Fault{dbtest.Unreachable}}
 	d := db.New(store, dual, func(a outcome.Attempt) { seen = append(seen, a.Outcome) })
 	p, err := d.Open("acme", "users")
 	if err != nil {

@@ -6,11 +6,11 @@ import (
 	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
-// Put stores value under key, and takes it over. It returns the row's new
-// revision, or "" and the row in the way (nil if there is none) if the
-// condition does not hold. An error of [CodeUnknown] comes with the row in the
-// way too, if one was seen: its value may show whether it was made from this
-// one.
+// Put stores value under key. The value is not to be used any more. Put returns
+// the row's new revision; or, if the condition does not hold, "" and the
+// conflicting row, nil if there is none. An error with [CodeUnknown] also comes
+// with the conflicting row, if one was seen: its value may show whether the put
+// was applied before it.
 func (p *Partition) Put(ctx context.Context, scope RunScope, key string, value any, o PutOptions) (rev string, current *Row, err error) {
 	e, err := p.ToPut(key, value, o)
 	if err != nil {
@@ -19,44 +19,41 @@ func (p *Partition) Put(ctx context.Context, scope RunScope, key string, value a
 	return p.put(ctx, scope, "put", e)
 }
 
-// put is Put on behalf of any verb.
+// put is Put as a part of the operation op.
 func (p *Partition) put(ctx context.Context, scope RunScope, op string, e Entry) (rev string, current *Row, err error) {
-	c := p.writeCall(ctx, scope, op, e)
-	ok, current, err := c.change(e.write)
+	ok, current, err := p.writeCall(ctx, scope, op, e).change(e.write)
 	if err != nil || !ok {
 		return "", current, err
 	}
 	return e.write.Rev, nil, nil
 }
 
-// Delete removes the row of key. It returns true if the row is gone, whether
-// it was there or not; with a revision as the condition, only if this call has
-// removed it. Otherwise it returns the row in the way, nil if there is none.
+// Delete removes the row of key. Without a condition it returns true, whether
+// there was a row or not. With a revision as the condition it returns true only if
+// this call has removed the row, and otherwise the conflicting row, nil if there
+// is none.
 func (p *Partition) Delete(ctx context.Context, scope RunScope, key string, condition Condition) (ok bool, current *Row, err error) {
 	e, err := p.ToDelete(key, condition)
 	if err != nil {
 		return false, nil, err
 	}
-	return p.delete(ctx, scope, e)
-}
-
-func (p *Partition) delete(ctx context.Context, scope RunScope, e Entry) (ok bool, current *Row, err error) {
 	return p.writeCall(ctx, scope, "delete", e).change(e.write)
 }
 
-// writeCall prepares the way of a single write to its answer.
+// writeCall prepares the attempts of a single write.
 func (p *Partition) writeCall(ctx context.Context, scope RunScope, op string, e Entry) *call {
 	c := p.call(ctx, scope, op, e.key)
 	c.writes = true
 	switch {
 	case e.write.Kind == Add:
-		// Sent twice, it might count twice.
+		// Sent twice, it could be added twice.
 		c.unknownMax = 0
 	case e.write.If == Condition{}:
 		c.unknownMax, c.staysInDoubt = attemptsMax, true
 	default:
-		// The first attempt may still create the row once the second one's has
-		// been deleted; a revision in the condition comes only once.
+		// Under a revision only one of the attempts can be applied. But if the row
+		// must be new, the first one can be applied once that of the second has
+		// been deleted.
 		c.unknownMax, c.staysInDoubt = 1, e.write.If.New
 	}
 	if p.reserved && e.write.Kind != Add {
@@ -65,19 +62,20 @@ func (p *Partition) writeCall(ctx context.Context, scope RunScope, op string, e 
 	return c
 }
 
-// write sends the write, and repeats it as c allows.
+// write sends w, and repeats it as c allows.
 func (c *call) write(w Write) (result outcome.Outcome, row *Row, err error) {
-	var answer RowResult
+	var written RowResult
 	result, err = c.do(func(ctx context.Context) outcome.Attempt {
-		answer = c.db.store.Write(ctx, w, c.db.now())
-		return answer.Attempt
+		written = c.db.store.Write(ctx, w, c.db.now())
+		return written.Attempt
 	})
-	return result, answer.Row, err
+	return result, written.Row, err
 }
 
-// change sends a Put or Delete. A refusal that comes after an attempt whose
-// answer was lost may have been caused by that attempt: then the row has our
-// revision. If it has another one, nobody knows whether ours was there before.
+// change sends a Put or Delete. If an attempt of unknown outcome comes before a
+// refusal, that attempt may itself be the reason: then the row has the revision of
+// w. If it has another one, that may have replaced ours, and the outcome stays
+// unknown.
 func (c *call) change(w Write) (ok bool, current *Row, err error) {
 	result, row, err := c.write(w)
 	switch {
@@ -97,20 +95,17 @@ func (c *call) change(w Write) (ok bool, current *Row, err error) {
 	return false, c.db.alive(row), nil
 }
 
-// Add adds delta, a whole number within ±2^53, to the whole number under key;
-// nothing there counts as 0. It returns the sum, or ok false and the row (nil
-// if there is none) if the sum would cross the bounds. An addition is never
-// sent twice: if its answer is lost, the row is read, and unless its revision
-// shows that nothing happened since, the outcome is unknown.
+// Add adds delta, a whole number within ±2^53, to the whole number under key; an
+// absent row counts as 0. It returns the sum; or, if that would cross the bounds,
+// ok false and the row, nil if there is none. An addition whose outcome is unknown
+// is never repeated. Instead the row is read: if it has the revision of the
+// addition, that was applied, and otherwise its outcome stays unknown
+// ([CodeUnknown]).
 func (p *Partition) Add(ctx context.Context, scope RunScope, key string, delta float64, o AddOptions) (sum float64, ok bool, current *Row, err error) {
 	e, err := p.ToAdd(key, delta, o)
 	if err != nil {
 		return 0, false, nil, err
 	}
-	return p.add(ctx, scope, e)
-}
-
-func (p *Partition) add(ctx context.Context, scope RunScope, e Entry) (sum float64, ok bool, current *Row, err error) {
 	for range attemptsMax {
 		c := p.writeCall(ctx, scope, "add", e)
 		result, row, err := c.write(e.write)
@@ -127,8 +122,8 @@ func (p *Partition) add(ctx context.Context, scope RunScope, e Entry) (sum float
 		case row == nil || p.db.alive(row) != nil:
 			return 0, false, row, notAdded("add", e, row)
 		}
-		// The row has expired. What an addition makes of nothing is put in its
-		// place: a put with a condition, so it may be sent twice.
+		// The row has expired. A put takes its place, which has a condition and so
+		// may be repeated.
 		put, ok := e.write.asPut()
 		if !ok {
 			return 0, false, nil, nil
@@ -142,8 +137,8 @@ func (p *Partition) add(ctx context.Context, scope RunScope, e Entry) (sum float
 	return 0, false, nil, contentionError("add", e.key)
 }
 
-// lookUp reads what became of an addition whose answer was lost: if the row
-// has its revision, it was applied. Otherwise lost is what to raise.
+// lookUp reads the row after an addition of unknown outcome: if it has the
+// revision of w, that was applied. Otherwise lookUp returns the error lost.
 func (p *Partition) lookUp(ctx context.Context, scope RunScope, c *call, w Write, lost error) (*Row, error) {
 	row, err := p.get(ctx, scope, "add", c.key, false)
 	if err != nil || row == nil || row.Rev != w.Rev {
@@ -153,8 +148,8 @@ func (p *Partition) lookUp(ctx context.Context, scope RunScope, c *call, w Write
 	return row, nil
 }
 
-// notAdded is the error if row is the reason why e could not be added to it,
-// nil if the bounds are.
+// notAdded is the error for an addition to a row that is no whole number. It is
+// nil if the bounds are the reason why e was refused.
 func notAdded(op string, e Entry, row *Row) error {
 	if row == nil {
 		return nil

@@ -83,7 +83,7 @@ func addType(b *Fixture, _ Engine) {
 		rev := b.Put("key", v)
 		_, _, _, err := b.Users.Add(b.Context(), b.Scope, "key", 1, db.AddOptions{})
 		b.WantCode(err, db.CodeType)
-		if b.Get("key").Rev != rev || b.Scope.Open != 0 {
+		if b.Get("key").Rev != rev || b.Scope.InDoubt != 0 {
 			b.Errorf("an addition to %v changed the row or left a write open", v)
 		}
 	}
@@ -141,8 +141,8 @@ func keepExpiry(b *Fixture, _ Engine) {
 	}
 }
 
-// expire stores value under key, and lets its time run out.
-func (b *Fixture) expire(key string, v any) (rev string) {
+// putExpired stores value under key, and lets its time run out.
+func (b *Fixture) putExpired(key string, v any) (rev string) {
 	b.Helper()
 	rev = b.PutWith(key, v, db.PutOptions{TTL: time.Second})
 	b.Clock.Advance(3 * time.Second)
@@ -150,7 +150,7 @@ func (b *Fixture) expire(key string, v any) (rev string) {
 }
 
 func expiredIsAbsent(b *Fixture, _ Engine) {
-	rev := b.expire("key", 1.0)
+	rev := b.putExpired("key", 1.0)
 	b.WantValue("key", nil)
 	if got, err := b.Users.GetMany(b.Context(), b.Scope, []string{"key"}, false); err != nil || len(got) != 0 {
 		b.Errorf("get_many found %v, %v", got, err)
@@ -172,20 +172,20 @@ func expiredIsAbsent(b *Fixture, _ Engine) {
 	}); err != nil {
 		b.Error(err)
 	}
-	b.expire("other", 1.0)
+	b.putExpired("other", 1.0)
 	b.PutWith("other", 4.0, db.PutOptions{If: db.Condition{New: true}})
 	b.WantValue("other", 4.0)
 }
 
 func expiredCounter(b *Fixture, _ Engine) {
-	b.expire("key", "not even a number")
+	b.putExpired("key", "not even a number")
 	if sum, ok, _ := b.add("key", 5, db.AddOptions{TTL: time.Minute}); !ok || sum != 5 {
 		b.Errorf("sum is %v, %v; want 5", sum, ok)
 	}
 	if row := b.Get("key"); row == nil || row.Value != 5.0 || row.Expires == 0 {
 		b.Errorf("row is %v, want 5 with an expiry", row)
 	}
-	b.expire("floor", 100.0)
+	b.putExpired("floor", 100.0)
 	zero := 0.0
 	if _, ok, current := b.add("floor", -1, db.AddOptions{Min: &zero}); ok || current != nil {
 		b.Errorf("taking from an expired counter = %v, %v; want a refusal with nothing there", ok, current)
@@ -193,9 +193,9 @@ func expiredCounter(b *Fixture, _ Engine) {
 }
 
 func expiredInTransaction(b *Fixture, _ Engine) {
-	b.expire("new", 1.0)
-	b.expire("count", 100.0)
-	b.expire("check", 1.0)
+	b.putExpired("new", 1.0)
+	b.putExpired("count", 100.0)
+	b.putExpired("check", 1.0)
 	entries := []db.Entry{
 		b.toPut("new", "stored", db.PutOptions{If: db.Condition{New: true}}),
 		b.toAdd("count", 1, db.AddOptions{}),

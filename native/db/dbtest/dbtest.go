@@ -99,7 +99,7 @@ type RunScope struct {
 	Left  int64         // data operations left
 	Spent int64         // and spent
 	Time  time.Duration // what remains of the run's time; 0 means no end
-	Open  int           // writes that are not settled
+	InDoubt  int           // writes that are not settled
 }
 
 // Spend implements [db.RunScope].
@@ -117,8 +117,8 @@ func (a *RunScope) Remaining() (time.Duration, bool) { return a.Time, a.Time > 0
 
 // Write implements [db.RunScope].
 func (a *RunScope) Write() (settled func()) {
-	a.Open++
-	return sync.OnceFunc(func() { a.Open-- })
+	a.InDoubt++
+	return sync.OnceFunc(func() { a.InDoubt-- })
 }
 
 // Fixture is a test with a partition to work on.

@@ -14,15 +14,15 @@ type Fault int
 // The kinds of faults. A store's answer is what it is for the kind None.
 const (
 	None         Fault = iota
-	Lost               // carried out, but the answer is lost
-	Dropped            // not carried out, and nobody can know
+	ResponseLost               // carried out, but the answer is lost
+	RequestLost            // not carried out, and nobody can know
 	Throttled          // turned down for the load
 	Conflict           // turned down because it met a transaction
-	Down               // could not be sent
+	Unreachable               // could not be sent
 	Denied             // turned down for good
-	Unprocessed        // a batch: the second half of the keys is left unread
-	NothingRead        // a batch: no key is read
-	ExpiredStays       // an Add is refused if a row is there that has expired
+	HalfUnprocessed        // a batch: the second half of the keys is left unread
+	AllUnprocessed        // a batch: no key is read
+	AddMeetsExpired       // an Add is refused if a row is there that has expired
 )
 
 // Faulty is a store some of whose attempts go wrong.
@@ -54,22 +54,22 @@ func (f *Faulty) next() Fault {
 	return fault
 }
 
-// spoil returns the attempt with the fault in it. carryOut says whether the
+// inject returns the attempt with the fault in it. carryOut says whether the
 // store is to be asked, isWrite whether the attempt may change something.
-func (fault Fault) spoil(isWrite bool) (a outcome.Attempt, carryOut bool) {
+func (fault Fault) inject(isWrite bool) (a outcome.Attempt, carryOut bool) {
 	a.Outcome = outcome.NotApplied
 	switch fault {
-	case Lost, Dropped:
+	case ResponseLost, RequestLost:
 		a.Err = errors.New("connection reset")
 		if isWrite {
 			a.Outcome = outcome.Unknown
 		}
-		return a, fault == Lost
+		return a, fault == ResponseLost
 	case Throttled:
 		a.Err = &outcome.Error{Code: db.CodeThrottled, Message: "slow down", Retryable: true}
 	case Conflict:
 		a.Err = &outcome.Error{Code: db.CodeContention, Message: "a transaction is under way", Retryable: true}
-	case Down:
+	case Unreachable:
 		a.Err = errors.New("connection refused")
 	case Denied:
 		a.Err = &outcome.Error{Code: db.CodeUnavailable, Message: "access denied"}
@@ -79,11 +79,11 @@ func (fault Fault) spoil(isWrite bool) (a outcome.Attempt, carryOut bool) {
 	return a, false
 }
 
-// through carries out an attempt with the next fault. ask asks the store,
+// attempt carries out an attempt with the next fault. ask asks the store,
 // spoiled says that its answer doesn't come back.
-func through[A any](f *Faulty, isWrite bool, ask func(Fault) A, spoiled func(outcome.Attempt) A) A {
+func attempt[A any](f *Faulty, isWrite bool, ask func(Fault) A, spoiled func(outcome.Attempt) A) A {
 	fault := f.next()
-	a, carryOut := fault.spoil(isWrite)
+	a, carryOut := fault.inject(isWrite)
 	if !carryOut {
 		return spoiled(a)
 	}
@@ -94,11 +94,11 @@ func through[A any](f *Faulty, isWrite bool, ask func(Fault) A, spoiled func(out
 	return answer
 }
 
-func answered(a outcome.Attempt) db.RowResult { return db.RowResult{Attempt: a} }
+func rowResult(a outcome.Attempt) db.RowResult { return db.RowResult{Attempt: a} }
 
 // Get implements [db.Store].
 func (f *Faulty) Get(ctx context.Context, key db.Key, stale bool) db.RowResult {
-	return through(f, false, func(Fault) db.RowResult { return f.Store.Get(ctx, key, stale) }, answered)
+	return attempt(f, false, func(Fault) db.RowResult { return f.Store.Get(ctx, key, stale) }, rowResult)
 }
 
 // GetMany implements [db.Store].
@@ -106,28 +106,28 @@ func (f *Faulty) GetMany(ctx context.Context, keys []db.Key, stale bool) db.Batc
 	ask := func(fault Fault) db.BatchResult {
 		n := len(keys)
 		switch fault {
-		case Unprocessed:
+		case HalfUnprocessed:
 			n = (n + 1) / 2
-		case NothingRead:
+		case AllUnprocessed:
 			n = 0
 		}
 		found := f.Store.GetMany(ctx, keys[:n], stale)
 		found.Unread = append(found.Unread, keys[n:]...)
 		return found
 	}
-	return through(f, false, ask, func(a outcome.Attempt) db.BatchResult { return db.BatchResult{Attempt: a} })
+	return attempt(f, false, ask, func(a outcome.Attempt) db.BatchResult { return db.BatchResult{Attempt: a} })
 }
 
 // Query implements [db.Store].
 func (f *Faulty) Query(ctx context.Context, q db.Query) db.QueryResult {
-	return through(f, false, func(Fault) db.QueryResult { return f.Store.Query(ctx, q) },
+	return attempt(f, false, func(Fault) db.QueryResult { return f.Store.Query(ctx, q) },
 		func(a outcome.Attempt) db.QueryResult { return db.QueryResult{Attempt: a} })
 }
 
 // Write implements [db.Store].
 func (f *Faulty) Write(ctx context.Context, w db.Write, now int64) db.RowResult {
 	ask := func(fault Fault) db.RowResult {
-		if fault == ExpiredStays && w.Kind == db.Add {
+		if fault == AddMeetsExpired && w.Kind == db.Add {
 			if old := f.Store.Get(ctx, w.Key, false); old.Row != nil && !old.Row.Alive(now) {
 				old.Outcome = outcome.Refused
 				return old
@@ -135,7 +135,7 @@ func (f *Faulty) Write(ctx context.Context, w db.Write, now int64) db.RowResult 
 		}
 		return f.Store.Write(ctx, w, now)
 	}
-	return through(f, true, ask, answered)
+	return attempt(f, true, ask, rowResult)
 }
 
 // Transact implements [db.Store].
@@ -144,7 +144,7 @@ func (f *Faulty) Transact(ctx context.Context, token string, writes []db.Write, 
 	ask := func(fault Fault) db.TransactResult {
 		var refusals []db.Refusal
 		for i, w := range writes {
-			if fault != ExpiredStays || w.Kind != db.Add {
+			if fault != AddMeetsExpired || w.Kind != db.Add {
 				continue
 			}
 			if old := f.Store.Get(ctx, w.Key, false); old.Row != nil && !old.Row.Alive(now) {
@@ -156,5 +156,5 @@ func (f *Faulty) Transact(ctx context.Context, token string, writes []db.Write, 
 		}
 		return f.Store.Transact(ctx, token, writes, now)
 	}
-	return through(f, true, ask, func(a outcome.Attempt) db.TransactResult { return db.TransactResult{Attempt: a} })
+	return attempt(f, true, ask, func(a outcome.Attempt) db.TransactResult { return db.TransactResult{Attempt: a} })
 }

@@ -21,7 +21,7 @@ var lists = []contract{
 	{"rows written and deleted between pages move no other row", listChanging},
 	{"keys leaves the values out", listKeys},
 	{"bad options are refused", listRefused},
-	{"a walk makes as many pages as it needs", walk},
+	{"a walk makes as many pages as it needs", iterate},
 }
 
 func keysOf(items []db.Item) []string {
@@ -181,7 +181,7 @@ func listRefused(b *Fixture, _ Engine) {
 	}
 }
 
-func walk(b *Fixture, _ Engine) {
+func iterate(b *Fixture, _ Engine) {
 	const rows = 230
 	for i := range rows {
 		b.Put(fmt.Sprintf("k%03d", i), float64(i))

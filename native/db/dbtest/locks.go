@@ -15,13 +15,13 @@ var locks = []contract{
 	{"a lock is had once, and again when its time has run out", lockPut},
 	{"a lock is freed by its owner only", lockDelete},
 	{"locks are listed in pages, and by tenant", lockList},
-	{"no partition of a script reaches the locks", lockHidden},
+	{"no partition of a script reaches the locks", lockUnreachable},
 }
 
-func (b *Fixture) stamp() lock.UnixMilli { return lock.UnixMilli(b.Clock.Now().Wall.UnixMilli()) }
+func (b *Fixture) unixMilli() lock.UnixMilli { return lock.UnixMilli(b.Clock.Now().Wall.UnixMilli()) }
 
 func (b *Fixture) lockRow(name, owner string, lease time.Duration) lock.Row {
-	now := b.stamp()
+	now := b.unixMilli()
 	return lock.Row{
 		Key:   lock.Key{Tenant: "acme", Name: name},
 		Owner: owner, Start: now, Until: now + lock.UnixMilli(lease.Milliseconds()),
@@ -33,7 +33,7 @@ func lockPut(b *Fixture, engine Engine) {
 	first := b.lockRow("job", "first", time.Minute)
 	second := b.lockRow("job", "second", time.Minute)
 	put := func(row lock.Row, now lock.UnixMilli) lock.RowResult { return engine.PutLock(b.Context(), row, now) }
-	if got := put(first, b.stamp()); got.Outcome != outcome.Applied || got.Old != nil {
+	if got := put(first, b.unixMilli()); got.Outcome != outcome.Applied || got.Old != nil {
 		b.Fatalf("the first put is answered %+v, want applied", got)
 	}
 	got := put(second, first.Until-1)
@@ -46,7 +46,7 @@ func lockPut(b *Fixture, engine Engine) {
 	if got := put(second, first.Until); got.Outcome != outcome.Applied {
 		b.Errorf("at the end: %+v, want applied", got)
 	}
-	if got := put(first, b.stamp()); got.Outcome != outcome.Refused || got.Old.Owner != "second" {
+	if got := put(first, b.unixMilli()); got.Outcome != outcome.Refused || got.Old.Owner != "second" {
 		b.Errorf("after it was taken over: %+v, want refused with the second owner", got)
 	}
 }
@@ -56,14 +56,14 @@ func lockDelete(b *Fixture, engine Engine) {
 	if got := engine.DeleteLock(b.Context(), row.Key, "owner"); got.Outcome != outcome.Refused || got.Old != nil {
 		b.Errorf("deleting nothing: %+v, want refused with nothing", got)
 	}
-	engine.PutLock(b.Context(), row, b.stamp())
+	engine.PutLock(b.Context(), row, b.unixMilli())
 	if got := engine.DeleteLock(b.Context(), row.Key, "other"); got.Outcome != outcome.Refused || !reflect.DeepEqual(got.Old, &row) {
 		b.Errorf("deleting another one's lock: %+v, want refused with it", got)
 	}
 	if got := engine.DeleteLock(b.Context(), row.Key, "owner"); got.Outcome != outcome.Applied {
 		b.Errorf("deleting one's own lock: %+v, want applied", got)
 	}
-	if got := engine.PutLock(b.Context(), row, b.stamp()); got.Outcome != outcome.Applied {
+	if got := engine.PutLock(b.Context(), row, b.unixMilli()); got.Outcome != outcome.Applied {
 		b.Errorf("putting it again: %+v, want applied", got)
 	}
 }
@@ -71,11 +71,11 @@ func lockDelete(b *Fixture, engine Engine) {
 func lockList(b *Fixture, engine Engine) {
 	const rows = 130
 	for i := range rows {
-		engine.PutLock(b.Context(), b.lockRow(fmt.Sprintf("job %03d", i), "owner", -time.Minute), b.stamp())
+		engine.PutLock(b.Context(), b.lockRow(fmt.Sprintf("job %03d", i), "owner", -time.Minute), b.unixMilli())
 	}
 	other := b.lockRow("job", "owner", time.Minute)
 	other.Tenant = "acme-2"
-	engine.PutLock(b.Context(), other, b.stamp())
+	engine.PutLock(b.Context(), other, b.unixMilli())
 	var got []lock.Row
 	after := ""
 	for first := true; first || after != ""; first = false {
@@ -96,9 +96,9 @@ func lockList(b *Fixture, engine Engine) {
 	}
 }
 
-func lockHidden(b *Fixture, engine Engine) {
+func lockUnreachable(b *Fixture, engine Engine) {
 	b.Put("job", 1.0)
-	engine.PutLock(b.Context(), b.lockRow("job", "owner", time.Minute), b.stamp())
+	engine.PutLock(b.Context(), b.lockRow("job", "owner", time.Minute), b.unixMilli())
 	b.WantValue("job", 1.0)
 	_, err := b.DB.Open("acme", "!locks")
 	b.WantCode(err, db.CodeKey)

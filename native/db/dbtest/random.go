@@ -78,7 +78,7 @@ func (w *twin) condition(n int) db.Condition {
 	}
 }
 
-func code(err error) string {
+func errorText(err error) string {
 	var e *outcome.Error
 	if errors.As(err, &e) {
 		return e.Error() + " applied " + e.Applied
@@ -151,21 +151,21 @@ var steps = map[string]func(*rapid.T) func(*twin) string{
 		return func(w *twin) string {
 			o := db.PutOptions{If: w.condition(condition), TTL: ttl}
 			rev, current, err := w.Users.Put(w.Context(), w.Scope, key, clone(v), o)
-			return fmt.Sprintln("put", w.rev(rev), w.row(current), code(err))
+			return fmt.Sprintln("put", w.rev(rev), w.row(current), errorText(err))
 		}
 	},
 	"get": func(r *rapid.T) func(*twin) string {
 		key := randomKey.Draw(r, "key")
 		return func(w *twin) string {
 			row, err := w.Users.Get(w.Context(), w.Scope, key, false)
-			return fmt.Sprintln("get", w.row(row), code(err))
+			return fmt.Sprintln("get", w.row(row), errorText(err))
 		}
 	},
 	"delete": func(r *rapid.T) func(*twin) string {
 		key, condition := randomKey.Draw(r, "key"), randomCondition.Draw(r, "condition")
 		return func(w *twin) string {
 			ok, current, err := w.Users.Delete(w.Context(), w.Scope, key, w.condition(condition))
-			return fmt.Sprintln("delete", ok, w.row(current), code(err))
+			return fmt.Sprintln("delete", ok, w.row(current), errorText(err))
 		}
 	},
 	"add": func(r *rapid.T) func(*twin) string {
@@ -175,7 +175,7 @@ var steps = map[string]func(*rapid.T) func(*twin) string{
 		return func(w *twin) string {
 			o := db.AddOptions{TTL: ttl, Min: &least, Max: &most}
 			sum, ok, current, err := w.Users.Add(w.Context(), w.Scope, key, delta, o)
-			return fmt.Sprintln("add", sum, ok, w.row(current), code(err))
+			return fmt.Sprintln("add", sum, ok, w.row(current), errorText(err))
 		}
 	},
 	"list": func(r *rapid.T) func(*twin) string {
@@ -190,7 +190,7 @@ var steps = map[string]func(*rapid.T) func(*twin) string{
 		}
 		return func(w *twin) string {
 			page, err := w.Users.List(w.Context(), w.Scope, o)
-			text := fmt.Sprintf("list after %q %s:", page.After, code(err))
+			text := fmt.Sprintf("list after %q %s:", page.After, errorText(err))
 			for _, item := range page.Items {
 				text += fmt.Sprintf(" %q %s", item.Key, w.row(&item.Row))
 			}
@@ -234,13 +234,13 @@ func (w *twin) atomic(keys, kinds []string, conditions []int) string {
 			e, err = w.Users.ToCheck(key, condition)
 		}
 		if err != nil {
-			refused = append(refused, code(err))
+			refused = append(refused, errorText(err))
 			continue
 		}
 		entries = append(entries, e)
 	}
 	revs, failed, err := w.DB.Atomic(w.Context(), w.Scope, "acme", entries)
-	text := fmt.Sprint("atomic ", strings.Join(refused, ", "), " ", code(err))
+	text := fmt.Sprint("atomic ", strings.Join(refused, ", "), " ", errorText(err))
 	for _, rev := range revs {
 		text += " " + w.rev(rev)
 	}

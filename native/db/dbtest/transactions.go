@@ -23,25 +23,25 @@ var transactions = []contract{
 
 func (b *Fixture) toPut(key string, v any, o db.PutOptions) db.Entry {
 	b.Helper()
-	return b.entry(b.Users.ToPut(key, v, o))
+	return b.mustEntry(b.Users.ToPut(key, v, o))
 }
 
 func (b *Fixture) toAdd(key string, delta float64, o db.AddOptions) db.Entry {
 	b.Helper()
-	return b.entry(b.Users.ToAdd(key, delta, o))
+	return b.mustEntry(b.Users.ToAdd(key, delta, o))
 }
 
 func (b *Fixture) toCheck(key string, condition db.Condition) db.Entry {
 	b.Helper()
-	return b.entry(b.Users.ToCheck(key, condition))
+	return b.mustEntry(b.Users.ToCheck(key, condition))
 }
 
 func (b *Fixture) toDelete(key string, condition db.Condition) db.Entry {
 	b.Helper()
-	return b.entry(b.Users.ToDelete(key, condition))
+	return b.mustEntry(b.Users.ToDelete(key, condition))
 }
 
-func (b *Fixture) entry(e db.Entry, err error) db.Entry {
+func (b *Fixture) mustEntry(e db.Entry, err error) db.Entry {
 	b.Helper()
 	if err != nil {
 		b.Fatal(err)
@@ -99,8 +99,8 @@ func atomicFails(b *Fixture, _ Engine) {
 	b.WantValue("other", nil)
 	b.WantValue("count", nil)
 	b.WantValue("taken", 1.0)
-	if b.Scope.Open != 0 {
-		b.Errorf("%d writes are not settled, want none", b.Scope.Open)
+	if b.Scope.InDoubt != 0 {
+		b.Errorf("%d writes are not settled, want none", b.Scope.InDoubt)
 	}
 }
 
@@ -146,7 +146,7 @@ func atomicToken(b *Fixture, engine Engine) {
 func atomicPartitions(b *Fixture, _ Engine) {
 	orders := b.Partition("acme", "orders")
 	_, failed, err := b.DB.Atomic(b.Context(), b.Scope, "acme", []db.Entry{
-		b.entry(orders.ToPut("key", "order", db.PutOptions{})),
+		b.mustEntry(orders.ToPut("key", "order", db.PutOptions{})),
 		b.toPut("key", "user", db.PutOptions{}),
 	})
 	if err != nil || len(failed) > 0 {

@@ -75,8 +75,8 @@ func valuesRefused(b *Fixture, _ Engine) {
 			b.Errorf("message %q (applied %q), want %q in it (applied no)", e.Message, e.Applied, test.want)
 		}
 	}
-	if b.Scope.Spent != 0 || b.Scope.Open != 0 {
-		b.Errorf("refused values cost %d operations and left %d writes open, want none", b.Scope.Spent, b.Scope.Open)
+	if b.Scope.Spent != 0 || b.Scope.InDoubt != 0 {
+		b.Errorf("refused values cost %d operations and left %d writes open, want none", b.Scope.Spent, b.Scope.InDoubt)
 	}
 }
 

@@ -76,8 +76,8 @@ func (c change) text() *string {
 // names are the attributes that the change speaks of.
 func (c change) names() map[string]string { return names(c.update, c.condition) }
 
-// refusal asks for the item that makes the condition fail.
-func (c change) refusal() types.ReturnValuesOnConditionCheckFailure {
+// onRefusal asks for the item that makes the condition fail.
+func (c change) onRefusal() types.ReturnValuesOnConditionCheckFailure {
 	if c.condition == "" {
 		return types.ReturnValuesOnConditionCheckFailureNone
 	}

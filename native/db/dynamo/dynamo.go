@@ -95,7 +95,7 @@ func Open(ctx context.Context, clk *clock.Dual, o Options) (*Store, error) {
 	if u, err := url.Parse(o.Endpoint); err != nil || o.Endpoint != "" && u.Host == "" {
 		return nil, fmt.Errorf("endpoint %q: want http(s)://host[:port]", o.Endpoint)
 	}
-	log := quiet(o.Log)
+	log := sampled(o.Log)
 	c, err := awsConfig(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("table %q: %w", o.Table, err)
@@ -146,9 +146,9 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// quiet keeps a store in trouble from flooding the log: the first few of equal
+// sampled keeps a store in trouble from flooding the log: the first few of equal
 // records count.
-func quiet(log *zap.Logger) *zap.Logger {
+func sampled(log *zap.Logger) *zap.Logger {
 	if log == nil {
 		return zap.NewNop()
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
-// judge tells what an attempt came to, from its way over the network and what
+// outcomeOf tells what an attempt came to, from its way over the network and what
 // the SDK made of it. The caller holds x.mu.
-func (s *Store) judge(ctx context.Context, x *exchange, err error) (outcome.Outcome, error) {
+func (s *Store) outcomeOf(ctx context.Context, x *roundTrip, err error) (outcome.Outcome, error) {
 	switch {
 	case err == nil:
 		return outcome.Applied, nil
@@ -66,8 +66,8 @@ func code(r types.CancellationReason) string {
 	return *r.Code
 }
 
-func notSent(ctx context.Context, x *exchange, err error) error {
-	if !x.called && ctx.Err() == nil {
+func notSent(ctx context.Context, x *roundTrip, err error) error {
+	if !x.signed && ctx.Err() == nil {
 		return unavailable(true, err, "the request can't be signed: are there credentials for the table?")
 	}
 	return unavailable(true, err, "the table can't be reached")

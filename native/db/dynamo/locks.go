@@ -40,7 +40,7 @@ func (s *Store) PutLock(ctx context.Context, row lock.Row, now lock.UnixMilli) (
 	})
 	switch {
 	case answer.Outcome == outcome.Refused:
-		answer.Old = lockInTheWay(row.Key, err)
+		answer.Old = conflictingLock(row.Key, err)
 	case answer.Outcome == outcome.Applied && answer.Date.IsZero():
 		// Only a date can show that the process has slept through its lease
 		// with both clocks standing still: a grant without one isn't believed.
@@ -64,7 +64,7 @@ func (s *Store) DeleteLock(ctx context.Context, key lock.Key, owner string) (ans
 		return err
 	})
 	if answer.Outcome == outcome.Refused {
-		answer.Old = lockInTheWay(key, err)
+		answer.Old = conflictingLock(key, err)
 	}
 	return answer
 }
@@ -115,10 +115,10 @@ func lockItem(row lock.Row) attributes {
 	return item
 }
 
-// lockInTheWay is the lock for which a condition did not hold, nil if there
+// conflictingLock is the lock for which a condition did not hold, nil if there
 // was none.
-func lockInTheWay(key lock.Key, err error) *lock.Row {
-	item := itemInTheWay(err)
+func conflictingLock(key lock.Key, err error) *lock.Row {
+	item := conflictingItem(err)
 	if len(item) == 0 {
 		return nil
 	}

@@ -24,13 +24,13 @@ func (s *Store) Get(ctx context.Context, key db.Key, stale bool) (answer db.RowR
 	if answer.Outcome == outcome.Applied {
 		var err error
 		answer.Row, err = rowOf(out.Item)
-		understand(&answer.Attempt, err)
+		checkReadable(&answer.Attempt, err)
 	}
 	return answer
 }
 
-// understand turns an answer that can't be understood into one that is none.
-func understand(a *outcome.Attempt, err error) {
+// checkReadable turns an answer that can't be understood into one that is none.
+func checkReadable(a *outcome.Attempt, err error) {
 	if err != nil {
 		a.Outcome = outcome.NotApplied
 		a.Err = unavailable(false, err, "%v", errForeign)
@@ -52,7 +52,7 @@ func (s *Store) GetMany(ctx context.Context, keys []db.Key, stale bool) (found d
 		return err
 	})
 	if found.Outcome == outcome.Applied {
-		understand(&found.Attempt, readBatch(out, &found))
+		checkReadable(&found.Attempt, readBatch(out, &found))
 	}
 	return found
 }
@@ -108,7 +108,7 @@ func (s *Store) Query(ctx context.Context, q db.Query) (listing db.QueryResult) 
 	})
 	if listing.Outcome == outcome.Applied {
 		listing.Last = textOf(out.LastEvaluatedKey, attrKey)
-		understand(&listing.Attempt, readPage(out, q.KeysOnly, &listing))
+		checkReadable(&listing.Attempt, readPage(out, q.KeysOnly, &listing))
 	}
 	return listing
 }
@@ -139,8 +139,8 @@ func (s *Store) Write(ctx context.Context, w db.Write, now int64) (answer db.Row
 	})
 	switch {
 	case answer.Outcome == outcome.Refused:
-		answer.Row, err = rowOf(itemInTheWay(err))
-		understand(&answer.Attempt, err)
+		answer.Row, err = rowOf(conflictingItem(err))
+		checkReadable(&answer.Attempt, err)
 	case answer.Outcome != outcome.Applied:
 	case w.Kind == db.Put:
 		answer.Row = &db.Row{Value: w.Value, Rev: w.Rev, Expires: w.Expires}
@@ -159,21 +159,21 @@ func (s *Store) write(ctx context.Context, w db.Write, c change) (after attribut
 		_, err = s.client.PutItem(ctx, &dynamodb.PutItemInput{
 			TableName: &s.table, Item: itemOf(w),
 			ConditionExpression: c.text(), ExpressionAttributeNames: c.names(), ExpressionAttributeValues: c.values,
-			ReturnValuesOnConditionCheckFailure: c.refusal(),
+			ReturnValuesOnConditionCheckFailure: c.onRefusal(),
 		})
 		return nil, err
 	case db.Delete:
 		_, err = s.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 			TableName: &s.table, Key: keyOf(w.Key),
 			ConditionExpression: c.text(), ExpressionAttributeNames: c.names(), ExpressionAttributeValues: c.values,
-			ReturnValuesOnConditionCheckFailure: c.refusal(),
+			ReturnValuesOnConditionCheckFailure: c.onRefusal(),
 		})
 		return nil, err
 	default:
 		out, err := s.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 			TableName: &s.table, Key: keyOf(w.Key), UpdateExpression: &c.update,
 			ConditionExpression: c.text(), ExpressionAttributeNames: c.names(), ExpressionAttributeValues: c.values,
-			ReturnValuesOnConditionCheckFailure: c.refusal(), ReturnValues: types.ReturnValueAllNew,
+			ReturnValuesOnConditionCheckFailure: c.onRefusal(), ReturnValues: types.ReturnValueAllNew,
 		})
 		if err != nil {
 			return nil, err
@@ -182,8 +182,8 @@ func (s *Store) write(ctx context.Context, w db.Write, c change) (after attribut
 	}
 }
 
-// itemInTheWay is the item for which a condition did not hold.
-func itemInTheWay(err error) attributes {
+// conflictingItem is the item for which a condition did not hold.
+func conflictingItem(err error) attributes {
 	var refused *types.ConditionalCheckFailedException
 	if !errors.As(err, &refused) {
 		return nil

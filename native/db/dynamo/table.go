@@ -43,9 +43,9 @@ func (s *Store) CreateTable(ctx context.Context) (created bool, err error) {
 	return created, nil
 }
 
-// persistent lets the SDK repeat what an operator asks for: it is no attempt
+// withRetries lets the SDK repeat what an operator asks for: it is no attempt
 // that anybody counts.
-func persistent(o *dynamodb.Options) { o.Retryer = retry.NewStandard() }
+func withRetries(o *dynamodb.Options) { o.Retryer = retry.NewStandard() }
 
 func (s *Store) create(ctx context.Context) (created bool, err error) {
 	_, err = s.describe(ctx)
@@ -63,7 +63,7 @@ func (s *Store) create(ctx context.Context) (created bool, err error) {
 			{AttributeName: aws.String(attrPartition), KeyType: types.KeyTypeHash},
 			{AttributeName: aws.String(attrKey), KeyType: types.KeyTypeRange},
 		},
-	}, persistent)
+	}, withRetries)
 	var inUse *types.ResourceInUseException
 	if errors.As(err, &inUse) { // somebody else is creating it
 		return false, nil
@@ -72,7 +72,7 @@ func (s *Store) create(ctx context.Context) (created bool, err error) {
 }
 
 func (s *Store) describe(ctx context.Context) (*types.TableDescription, error) {
-	out, err := s.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.table}, persistent)
+	out, err := s.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.table}, withRetries)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func checkKeys(t *types.TableDescription) error {
 // expiry returns the attribute by which items of the table expire, "" if they
 // don't.
 func (s *Store) expiry(ctx context.Context) (attribute string, err error) {
-	out, err := s.client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &s.table}, persistent)
+	out, err := s.client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &s.table}, withRetries)
 	if err != nil {
 		return "", err
 	}
@@ -147,7 +147,7 @@ func (s *Store) setExpiry(ctx context.Context) error {
 		TimeToLiveSpecification: &types.TimeToLiveSpecification{
 			AttributeName: aws.String(attrExpires), Enabled: aws.Bool(true),
 		},
-	}, persistent)
+	}, withRetries)
 	if attribute, _ := s.expiry(ctx); attribute == attrExpires {
 		return nil // somebody else may have been faster, which is an error
 	}

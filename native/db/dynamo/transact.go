@@ -24,13 +24,13 @@ func (s *Store) Transact(ctx context.Context, token string, writes []db.Write, n
 	var err error
 	verdict.Attempt, err = s.attempt(ctx, func(ctx context.Context) error {
 		_, err := s.client.TransactWriteItems(ctx, in, func(o *dynamodb.Options) {
-			o.Interceptors.AddAfterSerialization(inOrder{})
+			o.Interceptors.AddAfterSerialization(sortedFields{})
 		})
 		return err
 	})
 	if verdict.Outcome == outcome.Refused {
 		verdict.Refusals, err = refusals(err)
-		understand(&verdict.Attempt, err)
+		checkReadable(&verdict.Attempt, err)
 	}
 	return verdict
 }
@@ -41,25 +41,25 @@ func (s *Store) entry(w db.Write, c change) types.TransactWriteItem {
 		return types.TransactWriteItem{Put: &types.Put{
 			TableName: &s.table, Item: itemOf(w),
 			ConditionExpression: c.text(), ExpressionAttributeNames: c.names(), ExpressionAttributeValues: c.values,
-			ReturnValuesOnConditionCheckFailure: c.refusal(),
+			ReturnValuesOnConditionCheckFailure: c.onRefusal(),
 		}}
 	case db.Delete:
 		return types.TransactWriteItem{Delete: &types.Delete{
 			TableName: &s.table, Key: keyOf(w.Key),
 			ConditionExpression: c.text(), ExpressionAttributeNames: c.names(), ExpressionAttributeValues: c.values,
-			ReturnValuesOnConditionCheckFailure: c.refusal(),
+			ReturnValuesOnConditionCheckFailure: c.onRefusal(),
 		}}
 	case db.Add:
 		return types.TransactWriteItem{Update: &types.Update{
 			TableName: &s.table, Key: keyOf(w.Key), UpdateExpression: &c.update,
 			ConditionExpression: c.text(), ExpressionAttributeNames: c.names(), ExpressionAttributeValues: c.values,
-			ReturnValuesOnConditionCheckFailure: c.refusal(),
+			ReturnValuesOnConditionCheckFailure: c.onRefusal(),
 		}}
 	default:
 		return types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
 			TableName: &s.table, Key: keyOf(w.Key),
 			ConditionExpression: c.text(), ExpressionAttributeNames: c.names(), ExpressionAttributeValues: c.values,
-			ReturnValuesOnConditionCheckFailure: c.refusal(),
+			ReturnValuesOnConditionCheckFailure: c.onRefusal(),
 		}}
 	}
 }
@@ -83,13 +83,13 @@ func refusals(err error) (found []db.Refusal, _ error) {
 	return found, nil
 }
 
-// inOrder gives the fields of a request an order of their own. The SDK writes
+// sortedFields gives the fields of a request an order of their own. The SDK writes
 // them in the random order of Go's maps, and a token that comes again with
 // another text may be taken for a misuse.
-type inOrder struct{}
+type sortedFields struct{}
 
 // AfterSerialization implements [smithyhttp.AfterSerializationInterceptor].
-func (inOrder) AfterSerialization(_ context.Context, in *smithyhttp.InterceptorContext) error {
+func (sortedFields) AfterSerialization(_ context.Context, in *smithyhttp.InterceptorContext) error {
 	var fields any
 	decoder := json.NewDecoder(in.Request.GetStream())
 	decoder.UseNumber()

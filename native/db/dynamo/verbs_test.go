@@ -30,8 +30,8 @@ func TestACreationWhoseAnswerIsLostRecognisesItself(t *testing.T) {
 	}
 	b := f.bench(t)
 	rev, current, err := b.Users.Put(b.Context(), b.Scope, "key", 1.0, db.PutOptions{If: db.Condition{New: true}})
-	if rev == "" || current != nil || err != nil || b.Scope.Open != 0 {
-		t.Errorf("put = %q, %v, %v with %d writes open; want a revision and none", rev, current, err, b.Scope.Open)
+	if rev == "" || current != nil || err != nil || b.Scope.InDoubt != 0 {
+		t.Errorf("put = %q, %v, %v with %d writes open; want a revision and none", rev, current, err, b.Scope.InDoubt)
 	}
 	if !strings.Contains(f.seen()[0].item(), rev) || len(f.seen()) != 2 {
 		t.Errorf("%d requests, the first with %s; want 2 with revision %s", len(f.seen()), f.seen()[0].item(), rev)
@@ -48,8 +48,8 @@ func TestAnAdditionIsNeverSentTwice(t *testing.T) {
 	}
 	b := f.bench(t)
 	_, _, _, err := b.Users.Add(b.Context(), b.Scope, "key", 1, db.AddOptions{})
-	if e := b.WantCode(err, db.CodeUnknown); e.Applied != outcome.AppliedUnknown || b.Scope.Open != 1 {
-		t.Errorf("applied is %q with %d writes open, want unknown and one", e.Applied, b.Scope.Open)
+	if e := b.WantCode(err, db.CodeUnknown); e.Applied != outcome.AppliedUnknown || b.Scope.InDoubt != 1 {
+		t.Errorf("applied is %q with %d writes open, want unknown and one", e.Applied, b.Scope.InDoubt)
 	}
 	if ops := f.ops(); !reflect.DeepEqual(ops, []string{"UpdateItem", "GetItem"}) {
 		t.Errorf("requests are %v, want one addition and a look at it", ops)

@@ -85,8 +85,8 @@ func (s *Store) set(key db.Key, row *db.Row) {
 	s.partitions[key.Partition] = items
 }
 
-// copied returns a copy of row, because the table's own is changed by writes.
-func copied(row *db.Row) *db.Row {
+// clone returns a copy of row, because the table's own is changed by writes.
+func clone(row *db.Row) *db.Row {
 	if row == nil {
 		return nil
 	}
@@ -98,7 +98,7 @@ func copied(row *db.Row) *db.Row {
 func (s *Store) Get(ctx context.Context, key db.Key, _ bool) (answer db.RowResult) {
 	answer.Attempt = s.attempt(ctx, func() outcome.Outcome {
 		_, row := s.find(key)
-		answer.Row = copied(row)
+		answer.Row = clone(row)
 		return outcome.Applied
 	})
 	return answer
@@ -124,7 +124,7 @@ func (s *Store) Write(ctx context.Context, w db.Write, now int64) (answer db.Row
 		_, old := s.find(w.Key)
 		next, ok := w.Apply(old, now)
 		if !ok {
-			answer.Row = copied(old)
+			answer.Row = clone(old)
 			return outcome.Refused
 		}
 		s.set(w.Key, next)
@@ -145,7 +145,7 @@ func (s *Store) Transact(ctx context.Context, token string, writes []db.Write, n
 			_, old := s.find(w.Key)
 			next, ok := w.Apply(old, now)
 			if !ok {
-				verdict.Refusals = append(verdict.Refusals, db.Refusal{Index: i, Row: copied(old)})
+				verdict.Refusals = append(verdict.Refusals, db.Refusal{Index: i, Row: clone(old)})
 			}
 			after[i] = next
 		}

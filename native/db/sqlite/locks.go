@@ -96,8 +96,8 @@ func lockRow(key lock.Key, row *db.Row) lock.Row {
 	return lock.Row{
 		Key:   key,
 		Owner: text(v, "owner"),
-		Start: stamp(v, "start"),
-		Until: stamp(v, "until"),
+		Start: unixMilli(v, "start"),
+		Until: unixMilli(v, "until"),
 		By: lock.Holder{
 			HostKind: text(by, "host_kind"),
 			HostName: text(by, "host_name"),
@@ -113,7 +113,7 @@ func text(m value.Map, name string) string {
 	return s
 }
 
-func stamp(m value.Map, name string) lock.UnixMilli {
+func unixMilli(m value.Map, name string) lock.UnixMilli {
 	f, _ := m[name].(float64)
 	return lock.UnixMilli(f)
 }

@@ -39,7 +39,7 @@ func (s *Store) write(ctx context.Context, do func(*change) (outcome.Outcome, er
 	a.Outcome = outcome.NotApplied
 	conn, tx, err := s.begin(ctx)
 	if err != nil {
-		a.Err = trouble(err)
+		a.Err = classify(err)
 		return a
 	}
 	defer conn.Close()
@@ -47,7 +47,7 @@ func (s *Store) write(ctx context.Context, do func(*change) (outcome.Outcome, er
 	if clock.Ended(ctx) {
 		// We were stopped on the way. From here on nobody else writes, so the
 		// lock that the caller holds can't pass on before this commit.
-		a.Err = trouble(context.DeadlineExceeded)
+		a.Err = classify(context.DeadlineExceeded)
 		return a
 	}
 	c := &change{tx: tx, stmts: &s.stmts}
@@ -56,12 +56,12 @@ func (s *Store) write(ctx context.Context, do func(*change) (outcome.Outcome, er
 		err = s.sweep(c)
 	}
 	if err != nil {
-		a.Err = trouble(err)
+		a.Err = classify(err)
 		return a
 	}
 	if result == outcome.Applied {
 		if err := tx.Commit(); err != nil {
-			a.Outcome, a.Err = outcome.Unknown, trouble(err)
+			a.Outcome, a.Err = outcome.Unknown, classify(err)
 			return a
 		}
 	}
@@ -115,14 +115,14 @@ func (s *Store) read(ctx context.Context, do func() error) (a outcome.Attempt) {
 	a.Sent = s.clock.Read()
 	a.Outcome = outcome.Applied
 	if err := s.wait(ctx, func() error { return errors.Join(ctx.Err(), do()) }); err != nil {
-		a.Outcome, a.Err = outcome.NotApplied, trouble(err)
+		a.Outcome, a.Err = outcome.NotApplied, classify(err)
 	}
 	a.Received = s.clock.Read()
 	return a
 }
 
-// trouble is err as the layer above understands it.
-func trouble(err error) error {
+// classify is err as the layer above understands it.
+func classify(err error) error {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), isBusy(err):
 		return &outcome.Error{Code: db.CodeContention, Message: "other writers kept the database file busy", Retryable: true, Cause: err}

@@ -93,7 +93,7 @@ func TestOpenWithoutADatabaseIsRefused(t *testing.T) {
 
 func TestErrorsOfTheStoreReachScriptsAsTables(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &dbtest.Faulty{Faults: slices.Repeat([]dbtest.Fault{dbtest.Dropped}, 4)}
+		store := &dbtest.Faulty{Faults: slices.Repeat([]dbtest.Fault{dbtest.RequestLost}, 4)}
 		m := nativetest.New(t, func(_ *testing.T, clk *clock.Dual) []native.Module {
 			store.Store = memory.New(clk)
 			return []native.Module{dbmodule.New(db.New(store, clk, nil))}

@@ -27,17 +27,17 @@ const (
 	idleConnections = 512
 )
 
-// exchange is what one attempt's way over the network has shown.
-type exchange struct {
+// roundTrip is what one attempt's way over the network has shown.
+type roundTrip struct {
 	mu     sync.Mutex // guards what follows: hooks run on other goroutines
-	called bool       // the SDK had made and signed the request
+	signed bool       // the SDK had made and signed the request
 	cancel context.CancelFunc
 	sent   *clock.Reading
 	status int // of the service's answer, 0 if there was none
 	date   time.Time
 }
 
-type exchangeKey struct{}
+type roundTripKey struct{}
 
 // httpClient makes the exchanges of the SDK. One of its requests is one
 // request, and net/http sends it again only if nothing of it was written: to a
@@ -69,27 +69,27 @@ func newHTTPClient(clk *clock.Dual) *httpClient {
 // Do makes one exchange, and notes in the one of the request's context what
 // became of it.
 func (c *httpClient) Do(r *http.Request) (*http.Response, error) {
-	x, ok := r.Context().Value(exchangeKey{}).(*exchange)
+	x, ok := r.Context().Value(roundTripKey{}).(*roundTrip)
 	if !ok {
 		return c.Client.Do(r)
 	}
 	r, err := replayable(x, r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) { x.send(c.clock.Read()) },
+		GotConn: func(httptrace.GotConnInfo) { x.markSent(c.clock.Read()) },
 	})))
 	if err != nil {
 		return nil, err
 	}
-	x.call()
+	x.markSigned()
 	answer, err := c.Client.Do(r)
 	if err == nil {
-		x.answer(answer)
+		x.markAnswered(answer)
 	}
 	return answer, err
 }
 
 // replayable lets net/http read the body a second time, without which it does
 // not send again even if it has written nothing.
-func replayable(x *exchange, r *http.Request) (*http.Request, error) {
+func replayable(x *roundTrip, r *http.Request) (*http.Request, error) {
 	if r.Body == nil {
 		return r, nil
 	}
@@ -98,59 +98,59 @@ func replayable(x *exchange, r *http.Request) (*http.Request, error) {
 		return nil, err
 	}
 	r.GetBody = func() (io.ReadCloser, error) {
-		return &guardedBody{rest: bytes.NewReader(body), ctx: r.Context(), exchange: x}, nil
+		return &checkedBody{rest: bytes.NewReader(body), ctx: r.Context(), trip: x}, nil
 	}
 	r.Body, err = r.GetBody()
 	return r, err
 }
 
-// guardedBody looks at the clocks right before its bytes go out, and holds
+// checkedBody looks at the clocks right before its bytes go out, and holds
 // them back if the call has ended: a process that was stopped since the gate
 // must not write under a lock that is another's by now. Without all of its
 // bytes the service can't act on a request.
-type guardedBody struct {
+type checkedBody struct {
 	rest     *bytes.Reader
 	ctx      context.Context
-	exchange *exchange
+	trip *roundTrip
 }
 
-func (b *guardedBody) Read(p []byte) (int, error) {
+func (b *checkedBody) Read(p []byte) (int, error) {
 	if clock.Ended(b.ctx) {
-		b.exchange.heldBack()
+		b.trip.abort()
 		return 0, context.DeadlineExceeded
 	}
 	return b.rest.Read(p)
 }
 
 // Close does nothing.
-func (b *guardedBody) Close() error { return nil }
+func (b *checkedBody) Close() error { return nil }
 
-// heldBack notes that the request was not sent whole, and keeps net/http from
+// abort notes that the request was not sent whole, and keeps net/http from
 // trying once more.
-func (x *exchange) heldBack() {
+func (x *roundTrip) abort() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.sent = nil
 	x.cancel()
 }
 
-func (x *exchange) call() {
+func (x *roundTrip) markSigned() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.called = true
+	x.signed = true
 }
 
-// send notes that the request has a connection: from here on something of it
+// markSent notes that the request has a connection: from here on something of it
 // may have been written.
-func (x *exchange) send(now clock.Reading) {
+func (x *roundTrip) markSent(now clock.Reading) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.sent = &now
 }
 
-// answer believes only the service itself: a proxy's Date would spoil what is
+// markAnswered believes only the service itself: a proxy's Date would spoil what is
 // known of the table's time, and its refusal says nothing.
-func (x *exchange) answer(r *http.Response) {
+func (x *roundTrip) markAnswered(r *http.Response) {
 	if r.Header.Get("X-Amzn-Requestid") == "" {
 		return
 	}
@@ -166,9 +166,9 @@ func (x *exchange) answer(r *http.Response) {
 func (s *Store) attempt(ctx context.Context, do func(context.Context) error) (a outcome.Attempt, err error) {
 	within, cancel := context.WithCancel(ctx)
 	defer cancel()
-	x := &exchange{cancel: cancel}
+	x := &roundTrip{cancel: cancel}
 	a.Sent = s.clock.Read()
-	err = do(context.WithValue(within, exchangeKey{}, x))
+	err = do(context.WithValue(within, roundTripKey{}, x))
 	a.Received = s.clock.Read()
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -176,7 +176,7 @@ func (s *Store) attempt(ctx context.Context, do func(context.Context) error) (a 
 	if x.sent != nil {
 		a.Sent = *x.sent
 	}
-	a.Outcome, a.Err = s.judge(ctx, x, err)
+	a.Outcome, a.Err = s.outcomeOf(ctx, x, err)
 	return a, err
 }
 
