@@ -173,9 +173,9 @@ func updatesTogether(b *Fixture, _ Engine) {
 	const workers, times = 4, 10
 	for range workers {
 		group.Go(func() {
-			account := &RunScope{Left: 1 << 40}
+			scope := &RunScope{Left: 1 << 40}
 			for done := 0; done < times; {
-				_, err := b.Users.Update(b.Context(), account, "key", func(row *db.Row) (any, error) {
+				_, err := b.Users.Update(b.Context(), scope, "key", func(row *db.Row) (any, error) {
 					if row == nil {
 						return 1.0, nil
 					}

@@ -1,6 +1,6 @@
-// Package dbtest is what every engine of native.db has to pass, and what the
-// tests of native.db are made of: a clock to be set, an account that counts,
-// and a store whose answers get lost.
+// Package dbtest is the contract of the engines of native.db, which all of them
+// pass, and the parts that tests of native.db are made of: a clock that can be
+// advanced, a run scope that counts, and a store that injects faults.
 package dbtest
 
 import (
@@ -17,15 +17,15 @@ import (
 	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
-// Engine is what engines implement.
+// Engine is what an engine implements.
 type Engine interface {
 	db.Store
 	lock.Table
 	lock.Lister
 }
 
-// Run runs the contract suite. open returns an empty engine and closes it by
-// t.Cleanup.
+// Run tests an engine against the contract. open returns an empty engine, and
+// closes it by t.Cleanup.
 func Run(t *testing.T, open func(t *testing.T, clk *clock.Dual) Engine) {
 	for _, part := range []struct {
 		name  string
@@ -58,10 +58,10 @@ type contract struct {
 	run  func(*Fixture, Engine)
 }
 
-// Clock is this machine's clock, put forward by hand.
+// Clock is the machine's clock, which a test can advance.
 type Clock struct {
 	clock.Clock
-	stopped *clock.Instant // what is shown instead of the machine's time
+	stopped *clock.Instant // shown in place of the machine's time, nil if that is shown
 
 	mu    sync.Mutex
 	ahead time.Duration // guarded by mu
@@ -70,13 +70,13 @@ type Clock struct {
 // NewClock returns a clock that shows the machine's time.
 func NewClock() *Clock { return &Clock{Clock: clock.System()} }
 
-// NewStoppedClock returns a clock that stands at wall, and moves only when it is
-// put forward. Sleeping takes time all the same.
+// NewStoppedClock returns a clock that shows wall, and moves only by Advance.
+// Sleep takes real time all the same.
 func NewStoppedClock(wall time.Time) *Clock {
 	return &Clock{Clock: clock.System(), stopped: &clock.Instant{Wall: wall}}
 }
 
-// Advance puts the clock forward.
+// Advance moves the clock by d.
 func (c *Clock) Advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,34 +94,34 @@ func (c *Clock) Now() clock.Instant {
 	return clock.Instant{Wall: now.Wall.Add(c.ahead), Mono: now.Mono + c.ahead}
 }
 
-// RunScope is a [db.RunScope] that counts.
+// RunScope is a [db.RunScope] that counts what is spent and in doubt.
 type RunScope struct {
-	Left  int64         // data operations left
-	Spent int64         // and spent
-	Time  time.Duration // what remains of the run's time; 0 means no end
-	InDoubt  int           // writes that are not settled
+	Left    int64         // data operations left
+	Spent   int64         // and spent
+	Time    time.Duration // what remains of the run's time; 0 means no end
+	InDoubt int           // writes that are not resolved
 }
 
 // Spend implements [db.RunScope].
-func (a *RunScope) Spend(n int64) error {
-	if n > a.Left {
+func (s *RunScope) Spend(n int64) error {
+	if n > s.Left {
 		return &outcome.Error{Code: db.CodeBudget, Message: "no data operations left"}
 	}
-	a.Left -= n
-	a.Spent += n
+	s.Left -= n
+	s.Spent += n
 	return nil
 }
 
 // Remaining implements [db.RunScope].
-func (a *RunScope) Remaining() (time.Duration, bool) { return a.Time, a.Time > 0 }
+func (s *RunScope) Remaining() (time.Duration, bool) { return s.Time, s.Time > 0 }
 
 // Write implements [db.RunScope].
-func (a *RunScope) Write() (settled func()) {
-	a.InDoubt++
-	return sync.OnceFunc(func() { a.InDoubt-- })
+func (s *RunScope) Write() (resolved func()) {
+	s.InDoubt++
+	return sync.OnceFunc(func() { s.InDoubt-- })
 }
 
-// Fixture is a test with a partition to work on.
+// Fixture is a test with a partition to work on, and a scope to do it in.
 type Fixture struct {
 	*testing.T
 	DB    *db.DB
@@ -130,7 +130,7 @@ type Fixture struct {
 	Scope *RunScope
 }
 
-// NewFixture opens partition "users" of tenant "acme" in store.
+// NewFixture opens the partition "users" of the tenant "acme" in store.
 func NewFixture(t *testing.T, store db.Store, clk *Clock) *Fixture {
 	b := &Fixture{T: t, DB: db.New(store, clock.NewDual(clk), nil), Clock: clk, Scope: &RunScope{Left: 1 << 40}}
 	b.Users = b.Partition("acme", "users")
@@ -147,13 +147,13 @@ func (b *Fixture) Partition(tenantID, name string) *db.Partition {
 	return p
 }
 
-// Put stores value and returns its revision.
+// Put stores value under key and returns the revision.
 func (b *Fixture) Put(key string, value any) string {
 	b.Helper()
 	return b.PutWith(key, value, db.PutOptions{})
 }
 
-// PutWith is Put with options; the condition is expected to hold.
+// PutWith is Put with options, whose condition must hold.
 func (b *Fixture) PutWith(key string, value any, o db.PutOptions) string {
 	b.Helper()
 	rev, current, err := b.Users.Put(b.Context(), b.Scope, key, value, o)
@@ -185,7 +185,7 @@ func (b *Fixture) WantValue(key string, want any) {
 	}
 }
 
-// WantCode requires err to be an error of that code, and returns it.
+// WantCode requires err to have the code, and returns it.
 func (b *Fixture) WantCode(err error, code string) *outcome.Error {
 	b.Helper()
 	var e *outcome.Error
@@ -195,5 +195,5 @@ func (b *Fixture) WantCode(err error, code string) *outcome.Error {
 	return e
 }
 
-// Context is that of the test.
+// Context is the context of the test.
 func (b *Fixture) Context() context.Context { return b.T.Context() }

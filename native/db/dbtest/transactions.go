@@ -100,7 +100,7 @@ func atomicFails(b *Fixture, _ Engine) {
 	b.WantValue("count", nil)
 	b.WantValue("taken", 1.0)
 	if b.Scope.InDoubt != 0 {
-		b.Errorf("%d writes are not settled, want none", b.Scope.InDoubt)
+		b.Errorf("%d writes are in doubt, want none", b.Scope.InDoubt)
 	}
 }
 

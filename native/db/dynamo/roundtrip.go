@@ -15,34 +15,33 @@ import (
 )
 
 const (
-	// connectTime bounds each of TCP's and TLS's handshake: what the SDK takes
-	// for a service of the same region.
+	// connectTime bounds each of the handshakes of TCP and TLS. It is the SDK's
+	// value for a service in the same region.
 	connectTime = 1100 * time.Millisecond
-	// idleTime is well below the minute after which the service is said to
-	// close a connection: one that is closed while a write goes out makes its
-	// outcome unknown.
+	// idleTime is well below the minute after which the service is said to close
+	// an idle connection: if it does so while a write is being sent, the outcome
+	// is unknown.
 	idleTime = 20 * time.Second
-	// idleConnections is how many connections stay open between requests: as
-	// many as there may be scripts at work. Unused ones don't exist.
+	// idleConnections is how many connections stay open between requests, as many
+	// as scripts may run at once. They are opened only when they are needed.
 	idleConnections = 512
 )
 
-// roundTrip is what one attempt's way over the network has shown.
+// roundTrip records what happened to the one request of an attempt.
 type roundTrip struct {
 	mu     sync.Mutex // guards what follows: hooks run on other goroutines
-	signed bool       // the SDK had made and signed the request
+	signed bool       // the SDK has made and signed the request
 	cancel context.CancelFunc
-	sent   *clock.Reading
-	status int // of the service's answer, 0 if there was none
-	date   time.Time
+	sent   *clock.Reading // when it had a connection; nil if nothing was written
+	status int            // of the service's response, 0 if there was none
+	date   time.Time      // of that response; zero if there was none
 }
 
 type roundTripKey struct{}
 
-// httpClient makes the exchanges of the SDK. One of its requests is one
-// request, and net/http sends it again only if nothing of it was written: to a
-// connection that had been closed while it was idle, or while the machine
-// slept.
+// httpClient is the transport of the SDK. Each call is one request. net/http sends
+// it again only if nothing of it was written: to a connection that was closed
+// while it was idle, or while the machine was suspended.
 type httpClient struct {
 	http.Client
 	clock *clock.Dual
@@ -53,7 +52,7 @@ func newHTTPClient(clk *clock.Dual) *httpClient {
 		clock: clk,
 		Client: http.Client{
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-			// HTTP/1.1: a connection that is stuck holds up one request only.
+			// HTTP/1.1: a connection that hangs delays one request only.
 			Transport: &http.Transport{
 				Proxy:               http.ProxyFromEnvironment,
 				DialContext:         (&net.Dialer{Timeout: connectTime}).DialContext,
@@ -66,30 +65,30 @@ func newHTTPClient(clk *clock.Dual) *httpClient {
 	}
 }
 
-// Do makes one exchange, and notes in the one of the request's context what
-// became of it.
+// Do makes one round trip and records it in the [roundTrip] of the request's
+// context.
 func (c *httpClient) Do(r *http.Request) (*http.Response, error) {
-	x, ok := r.Context().Value(roundTripKey{}).(*roundTrip)
+	trip, ok := r.Context().Value(roundTripKey{}).(*roundTrip)
 	if !ok {
 		return c.Client.Do(r)
 	}
-	r, err := replayable(x, r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) { x.markSent(c.clock.Read()) },
+	r, err := replayable(trip, r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { trip.markSent(c.clock.Read()) },
 	})))
 	if err != nil {
 		return nil, err
 	}
-	x.markSigned()
-	answer, err := c.Client.Do(r)
+	trip.markSigned()
+	response, err := c.Client.Do(r)
 	if err == nil {
-		x.markAnswered(answer)
+		trip.markAnswered(response)
 	}
-	return answer, err
+	return response, err
 }
 
-// replayable lets net/http read the body a second time, without which it does
-// not send again even if it has written nothing.
-func replayable(x *roundTrip, r *http.Request) (*http.Request, error) {
+// replayable lets net/http read the body a second time. Otherwise it would not
+// send the request again even if it has written nothing.
+func replayable(trip *roundTrip, r *http.Request) (*http.Request, error) {
 	if r.Body == nil {
 		return r, nil
 	}
@@ -98,19 +97,19 @@ func replayable(x *roundTrip, r *http.Request) (*http.Request, error) {
 		return nil, err
 	}
 	r.GetBody = func() (io.ReadCloser, error) {
-		return &checkedBody{rest: bytes.NewReader(body), ctx: r.Context(), trip: x}, nil
+		return &checkedBody{rest: bytes.NewReader(body), ctx: r.Context(), trip: trip}, nil
 	}
 	r.Body, err = r.GetBody()
 	return r, err
 }
 
-// checkedBody looks at the clocks right before its bytes go out, and holds
-// them back if the call has ended: a process that was stopped since the gate
-// must not write under a lock that is another's by now. Without all of its
-// bytes the service can't act on a request.
+// checkedBody reads the clocks right before its bytes are sent, and fails if the
+// deadline has passed: a process that was suspended since the last interrupt check
+// must not write under a lock that may have another holder by now. The service
+// can't act on a request without all of its bytes.
 type checkedBody struct {
-	rest     *bytes.Reader
-	ctx      context.Context
+	rest *bytes.Reader
+	ctx  context.Context
 	trip *roundTrip
 }
 
@@ -125,62 +124,63 @@ func (b *checkedBody) Read(p []byte) (int, error) {
 // Close does nothing.
 func (b *checkedBody) Close() error { return nil }
 
-// abort notes that the request was not sent whole, and keeps net/http from
-// trying once more.
-func (x *roundTrip) abort() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.sent = nil
-	x.cancel()
+// abort records that the request was not sent as a whole, and keeps net/http from
+// sending it again.
+func (trip *roundTrip) abort() {
+	trip.mu.Lock()
+	defer trip.mu.Unlock()
+	trip.sent = nil
+	trip.cancel()
 }
 
-func (x *roundTrip) markSigned() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.signed = true
+func (trip *roundTrip) markSigned() {
+	trip.mu.Lock()
+	defer trip.mu.Unlock()
+	trip.signed = true
 }
 
-// markSent notes that the request has a connection: from here on something of it
+// markSent records that the request has a connection: from here on a part of it
 // may have been written.
-func (x *roundTrip) markSent(now clock.Reading) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.sent = &now
+func (trip *roundTrip) markSent(now clock.Reading) {
+	trip.mu.Lock()
+	defer trip.mu.Unlock()
+	trip.sent = &now
 }
 
-// markAnswered believes only the service itself: a proxy's Date would spoil what is
-// known of the table's time, and its refusal says nothing.
-func (x *roundTrip) markAnswered(r *http.Response) {
+// markAnswered records a response of the service itself. One of a proxy doesn't
+// count: its Date is not the table's time, and its status says nothing about the
+// request.
+func (trip *roundTrip) markAnswered(r *http.Response) {
 	if r.Header.Get("X-Amzn-Requestid") == "" {
 		return
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.status = r.StatusCode
+	trip.mu.Lock()
+	defer trip.mu.Unlock()
+	trip.status = r.StatusCode
 	if date, err := http.ParseTime(r.Header.Get("Date")); err == nil {
-		x.date = date
+		trip.date = date
 	}
 }
 
-// attempt makes one attempt: do asks the SDK once. The error is that of do.
+// attempt makes one attempt: do calls the SDK once. The error is that of do.
 func (s *Store) attempt(ctx context.Context, do func(context.Context) error) (a outcome.Attempt, err error) {
 	within, cancel := context.WithCancel(ctx)
 	defer cancel()
-	x := &roundTrip{cancel: cancel}
+	trip := &roundTrip{cancel: cancel}
 	a.Sent = s.clock.Read()
-	err = do(context.WithValue(within, roundTripKey{}, x))
+	err = do(context.WithValue(within, roundTripKey{}, trip))
 	a.Received = s.clock.Read()
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	a.Date = x.date
-	if x.sent != nil {
-		a.Sent = *x.sent
+	trip.mu.Lock()
+	defer trip.mu.Unlock()
+	a.Date = trip.date
+	if trip.sent != nil {
+		a.Sent = *trip.sent
 	}
-	a.Outcome, a.Err = s.outcomeOf(ctx, x, err)
+	a.Outcome, a.Err = s.outcomeOf(ctx, trip, err)
 	return a, err
 }
 
-// read is an attempt without side effects: it was made or it wasn't.
+// read makes an attempt without side effects, which is Applied or NotApplied.
 func (s *Store) read(ctx context.Context, do func(context.Context) error) outcome.Attempt {
 	a, _ := s.attempt(ctx, do)
 	if a.Outcome != outcome.Applied {
