@@ -11,18 +11,18 @@ import (
 )
 
 func TestReservedIsStoredWhereNoScriptCanRead(t *testing.T) {
-	faulty(t, nil, func(b *dbtest.Fixture, store *dbtest.Faulty) {
-		p := b.DB.Reserved("acme", "schedules")
-		rev, _, err := p.Put(b.Context(), db.HostScope(b.Context()), "key", value.Map{"run": "r1"}, db.PutOptions{})
+	faulty(t, nil, func(f *dbtest.Fixture, store *dbtest.Faulty) {
+		p := f.DB.Reserved("acme", "schedules")
+		rev, _, err := p.Put(f.Context(), db.HostScope(f.Context()), "key", value.Map{"run": "r1"}, db.PutOptions{})
 		if err != nil {
-			b.Fatal(err)
+			f.Fatal(err)
 		}
-		got := store.Store.Get(b.Context(), db.Key{Partition: "acme/!schedules", Key: "key"}, false)
+		got := store.Store.Get(f.Context(), db.Key{Partition: "acme/!schedules", Key: "key"}, false)
 		if got.Row == nil || got.Row.Rev != rev {
-			b.Errorf("acme/!schedules has %v, want revision %s", got.Row, rev)
+			f.Errorf("acme/!schedules has %v, want revision %s", got.Row, rev)
 		}
-		_, err = b.DB.Open("acme", p.Name())
-		b.WantCode(err, db.CodeKey)
+		_, err = f.DB.Open("acme", p.Name())
+		f.WantCode(err, db.CodeKey)
 	})
 }
 
@@ -40,15 +40,15 @@ func TestReservedWriteIsAttemptedUntilItsOutcomeIsKnown(t *testing.T) {
 		{name: "denied", faults: repeat(dbtest.Denied, 1), code: db.CodeUnavailable, attempts: 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			faulty(t, test.faults, func(b *dbtest.Fixture, store *dbtest.Faulty) {
-				rev, _, err := b.DB.Reserved("acme", "p").Put(b.Context(), db.HostScope(b.Context()), "key", 1.0, db.PutOptions{If: db.Condition{New: true}})
+			faulty(t, test.faults, func(f *dbtest.Fixture, store *dbtest.Faulty) {
+				rev, _, err := f.DB.Reserved("acme", "p").Put(f.Context(), db.HostScope(f.Context()), "key", 1.0, db.PutOptions{If: db.Condition{New: true}})
 				if test.code != "" {
-					b.WantCode(err, test.code)
+					f.WantCode(err, test.code)
 				} else if err != nil {
-					b.Error(err)
+					f.Error(err)
 				}
 				if applied := rev != ""; applied != test.applied || store.Attempts != test.attempts {
-					b.Errorf("applied %v after %d attempts, want %v after %d", applied, store.Attempts, test.applied, test.attempts)
+					f.Errorf("applied %v after %d attempts, want %v after %d", applied, store.Attempts, test.applied, test.attempts)
 				}
 			})
 		})
@@ -56,41 +56,41 @@ func TestReservedWriteIsAttemptedUntilItsOutcomeIsKnown(t *testing.T) {
 }
 
 func TestReservedWriteOfUnknownOutcomeShowsTheRowInTheWay(t *testing.T) {
-	faulty(t, repeat(dbtest.ResponseLost, 1), func(b *dbtest.Fixture, store *dbtest.Faulty) {
+	faulty(t, repeat(dbtest.ResponseLost, 1), func(f *dbtest.Fixture, store *dbtest.Faulty) {
 		store.Before = func(attempt int) {
 			if attempt == 2 {
 				w := db.Write{Kind: db.Put, Key: db.Key{Partition: "acme/!p", Key: "key"}, Value: 2.0, Rev: "another's"}
-				store.Store.Write(b.Context(), w, 0)
+				store.Store.Write(f.Context(), w, 0)
 			}
 		}
-		_, current, err := b.DB.Reserved("acme", "p").Put(b.Context(), db.HostScope(b.Context()), "key", 1.0, db.PutOptions{If: db.Condition{New: true}})
-		b.WantCode(err, db.CodeUnknown)
+		_, current, err := f.DB.Reserved("acme", "p").Put(f.Context(), db.HostScope(f.Context()), "key", 1.0, db.PutOptions{If: db.Condition{New: true}})
+		f.WantCode(err, db.CodeUnknown)
 		if current == nil || current.Rev != "another's" {
-			b.Errorf("row in the way is %v, want the other one", current)
+			f.Errorf("row in the way is %v, want the other one", current)
 		}
 	})
 }
 
 func TestReservedTakesNoRepetitionsFromScripts(t *testing.T) {
-	faulty(t, repeat(dbtest.Throttled, 150), func(b *dbtest.Fixture, store *dbtest.Faulty) {
-		p := b.DB.Reserved("acme", "p")
+	faulty(t, repeat(dbtest.Throttled, 150), func(f *dbtest.Fixture, store *dbtest.Faulty) {
+		p := f.DB.Reserved("acme", "p")
 		for store.Attempts < 150 {
-			p.Put(b.Context(), db.HostScope(b.Context()), "key", 1.0, db.PutOptions{})
+			p.Put(f.Context(), db.HostScope(f.Context()), "key", 1.0, db.PutOptions{})
 		}
 		store.Faults = repeat(dbtest.Throttled, 3)
-		b.Put("key", 1.0)
+		f.Put("key", 1.0)
 	})
 }
 
 func TestHostScopeHasTheTimeOfItsContext(t *testing.T) {
-	faulty(t, repeat(dbtest.Unreachable, 30), func(b *dbtest.Fixture, _ *dbtest.Faulty) {
-		ctx, cancel := context.WithTimeout(b.Context(), time.Second)
+	faulty(t, repeat(dbtest.Unreachable, 30), func(f *dbtest.Fixture, _ *dbtest.Faulty) {
+		ctx, cancel := context.WithTimeout(f.Context(), time.Second)
 		defer cancel()
 		start := time.Now()
-		_, _, err := b.DB.Reserved("acme", "p").Put(ctx, db.HostScope(ctx), "key", 1.0, db.PutOptions{})
-		b.WantCode(err, db.CodeUnavailable)
+		_, _, err := f.DB.Reserved("acme", "p").Put(ctx, db.HostScope(ctx), "key", 1.0, db.PutOptions{})
+		f.WantCode(err, db.CodeUnavailable)
 		if took := time.Since(start); took > time.Second {
-			b.Errorf("took %v, want at most a second", took)
+			f.Errorf("took %v, want at most a second", took)
 		}
 	})
 }

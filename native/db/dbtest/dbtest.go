@@ -132,68 +132,68 @@ type Fixture struct {
 
 // NewFixture opens the partition "users" of the tenant "acme" in store.
 func NewFixture(t *testing.T, store db.Store, clk *Clock) *Fixture {
-	b := &Fixture{T: t, DB: db.New(store, clock.NewDual(clk), nil), Clock: clk, Scope: &RunScope{Left: 1 << 40}}
-	b.Users = b.Partition("acme", "users")
-	return b
+	f := &Fixture{T: t, DB: db.New(store, clock.NewDual(clk), nil), Clock: clk, Scope: &RunScope{Left: 1 << 40}}
+	f.Users = f.Partition("acme", "users")
+	return f
 }
 
 // Partition opens a partition.
-func (b *Fixture) Partition(tenantID, name string) *db.Partition {
-	b.Helper()
-	p, err := b.DB.Open(mustTenant(b.T, tenantID), name)
+func (f *Fixture) Partition(tenantID, name string) *db.Partition {
+	f.Helper()
+	p, err := f.DB.Open(mustTenant(f.T, tenantID), name)
 	if err != nil {
-		b.Fatal(err)
+		f.Fatal(err)
 	}
 	return p
 }
 
 // Put stores value under key and returns the revision.
-func (b *Fixture) Put(key string, value any) string {
-	b.Helper()
-	return b.PutWith(key, value, db.PutOptions{})
+func (f *Fixture) Put(key string, value any) string {
+	f.Helper()
+	return f.PutWith(key, value, db.PutOptions{})
 }
 
 // PutWith is Put with options, whose condition must hold.
-func (b *Fixture) PutWith(key string, value any, o db.PutOptions) string {
-	b.Helper()
-	rev, current, err := b.Users.Put(b.Context(), b.Scope, key, value, o)
+func (f *Fixture) PutWith(key string, value any, o db.PutOptions) string {
+	f.Helper()
+	rev, current, err := f.Users.Put(f.Context(), f.Scope, key, value, o)
 	if err != nil || rev == "" {
-		b.Fatalf("put %s = %q, %v, %v; want a revision", key, rev, current, err)
+		f.Fatalf("put %s = %q, %v, %v; want a revision", key, rev, current, err)
 	}
 	return rev
 }
 
 // Get reads the row of key, nil if there is none.
-func (b *Fixture) Get(key string) *db.Row {
-	b.Helper()
-	row, err := b.Users.Get(b.Context(), b.Scope, key, false)
+func (f *Fixture) Get(key string) *db.Row {
+	f.Helper()
+	row, err := f.Users.Get(f.Context(), f.Scope, key, false)
 	if err != nil {
-		b.Fatalf("get %s: %v", key, err)
+		f.Fatalf("get %s: %v", key, err)
 	}
 	return row
 }
 
 // WantValue requires key to have the value, nil for none.
-func (b *Fixture) WantValue(key string, want any) {
-	b.Helper()
+func (f *Fixture) WantValue(key string, want any) {
+	f.Helper()
 	var got any
-	if row := b.Get(key); row != nil {
+	if row := f.Get(key); row != nil {
 		got = row.Value
 	}
 	if !reflect.DeepEqual(got, want) {
-		b.Errorf("value of %q is %#v, want %#v", key, got, want)
+		f.Errorf("value of %q is %#v, want %#v", key, got, want)
 	}
 }
 
 // WantCode requires err to have the code, and returns it.
-func (b *Fixture) WantCode(err error, code string) *outcome.Error {
-	b.Helper()
+func (f *Fixture) WantCode(err error, code string) *outcome.Error {
+	f.Helper()
 	var e *outcome.Error
 	if !errors.As(err, &e) || e.Code != code {
-		b.Fatalf("error is %v, want %s", err, code)
+		f.Fatalf("error is %v, want %s", err, code)
 	}
 	return e
 }
 
 // Context is the context of the test.
-func (b *Fixture) Context() context.Context { return b.T.Context() }
+func (f *Fixture) Context() context.Context { return f.T.Context() }

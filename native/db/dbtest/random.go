@@ -15,8 +15,8 @@ import (
 	"github.com/tidelock-lua/tidelock/native/value"
 )
 
-// Compare does the same at random to two stores, which are empty and see the
-// time of one clock, which stands still, and requires the same answers.
+// Compare runs the same random operations on two empty stores, and requires the
+// same results. Both use clock, which must be a stopped one.
 func Compare(t *testing.T, clock *Clock, a, b db.Store) {
 	round := 0
 	rapid.Check(t, func(r *rapid.T) {
@@ -32,20 +32,20 @@ func Compare(t *testing.T, clock *Clock, a, b db.Store) {
 	})
 }
 
-// twin is one of two stores, with the revisions that it has made: they differ
-// between the two, so they are named by the order in which they came.
+// twin is one of the two stores, with the revisions seen in it: they differ
+// between the stores, so they are named by their order.
 type twin struct {
 	*Fixture
 	revs []string
 }
 
 func newTwin(t *testing.T, store db.Store, clock *Clock, round int) *twin {
-	b := NewFixture(t, store, clock)
-	b.Users = b.Partition("acme", fmt.Sprint("random-", round))
-	return &twin{Fixture: b}
+	f := NewFixture(t, store, clock)
+	f.Users = f.Partition("acme", fmt.Sprint("random-", round))
+	return &twin{Fixture: f}
 }
 
-// rev names the revision of an answer.
+// rev names a revision by the order in which it was seen.
 func (w *twin) rev(rev string) string {
 	for i, known := range w.revs {
 		if known == rev {
@@ -66,7 +66,7 @@ func (w *twin) row(row *db.Row) string {
 	return fmt.Sprintf("%#v %s expires %d", row.Value, w.rev(row.Rev), row.Expires)
 }
 
-// condition makes the n-th condition: none, new, or one of the revisions.
+// condition is the n-th condition: none, new, or one of the revisions.
 func (w *twin) condition(n int) db.Condition {
 	switch {
 	case n == 0 || n-2 >= len(w.revs):
@@ -100,8 +100,7 @@ var (
 		rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 300), func(b []byte) any { return string(b) }))
 )
 
-// randomValue makes a function that makes the same value each time, because
-// each store takes its own over.
+// randomValue draws a value. Each store gets a clone, because it keeps the value.
 func randomValue(r *rapid.T) any { return drawValue(r, 3) }
 
 func drawValue(r *rapid.T, depth int) any {
@@ -142,8 +141,8 @@ func clone(v any) any {
 	}
 }
 
-// steps draw what to do, and return how to do it to one of the stores. That
-// returns all that can be seen.
+// steps draw an operation, and return a function that runs it on one of the stores
+// and returns everything that can be seen of the result.
 var steps = map[string]func(*rapid.T) func(*twin) string{
 	"put": func(r *rapid.T) func(*twin) string {
 		key, v := randomKey.Draw(r, "key"), randomValue(r)

@@ -12,9 +12,9 @@ import (
 
 // The emulator takes most of the time; what a request costs without it is in
 // BenchmarkClient.
-func BenchmarkAgainstDynamoDBLocal(b *testing.B) {
+func BenchmarkDynamoDBLocal(b *testing.B) {
 	l := &local{endpoint: dynamolocal.Start(b)}
-	dual := systemHands()
+	dual := systemClock()
 	s := l.create(b, dual)
 	clk := lock.NewTableClock(0, nil)
 	locks, err := lock.New(dual, s, clk, lock.Options{})
@@ -30,9 +30,9 @@ func BenchmarkAgainstDynamoDBLocal(b *testing.B) {
 }
 
 func BenchmarkClient(b *testing.B) {
-	f := newFake(b, success)
-	clk := systemHands()
-	benchVerbs(b, db.New(open(b, clk, f.options()), clk, nil))
+	service := newFake(b, success)
+	clk := systemClock()
+	benchVerbs(b, db.New(open(b, clk, service.options()), clk, nil))
 }
 
 func benchVerbs(b *testing.B, over *db.DB) {
@@ -40,18 +40,18 @@ func benchVerbs(b *testing.B, over *db.DB) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	account := &dbtest.RunScope{Left: 1 << 60}
+	scope := &dbtest.RunScope{Left: 1 << 60}
 	for _, verb := range []struct {
 		name string
 		do   func() error
 	}{
 		{"put", func() error {
 			doc := value.Map{"name": "Ada", "n": 1.0, "tags": value.List{"a", "b"}}
-			_, _, err := p.Put(b.Context(), account, "key", doc, db.PutOptions{})
+			_, _, err := p.Put(b.Context(), scope, "key", doc, db.PutOptions{})
 			return err
 		}},
 		{"get", func() error {
-			_, err := p.Get(b.Context(), account, "key", false)
+			_, err := p.Get(b.Context(), scope, "key", false)
 			return err
 		}},
 	} {
