@@ -33,8 +33,8 @@ func inFile(t *testing.T, clk *clock.Dual) []native.Module {
 	return []native.Module{dbmodule.New(db.New(store, clk, nil))}
 }
 
-func TestScriptsWithMemory(t *testing.T)    { nativetest.Scripts(t, inMemory) }
-func TestScriptsWithSQLite(t *testing.T)     { nativetest.Scripts(t, inFile) }
+func TestScriptsWithMemory(t *testing.T)  { nativetest.Scripts(t, inMemory) }
+func TestScriptsWithSQLite(t *testing.T)  { nativetest.Scripts(t, inFile) }
 func TestDocumentationHolds(t *testing.T) { nativetest.Docs(t, "../../../docs/db.md", inFile) }
 
 func TestTenantsOfOneTableAreSeparate(t *testing.T) {
