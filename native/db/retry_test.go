@@ -61,11 +61,11 @@ var (
 		return ok, err
 	}
 	addOne op = func(f *dbtest.Fixture, _ string) (bool, error) {
-		sum, ok, _, err := f.Users.Add(f.Context(), f.Scope, "key", 1, db.AddOptions{})
-		if ok && sum != 2 {
-			f.Errorf("1 + 1 = %v", sum)
+		result, err := f.Users.Add(f.Context(), f.Scope, "key", 1, db.AddOptions{})
+		if result.Applied && result.Sum != 2 {
+			f.Errorf("1 + 1 = %v", result.Sum)
 		}
-		return ok, err
+		return result.Applied, err
 	}
 	updateRow op = func(f *dbtest.Fixture, _ string) (bool, error) {
 		row, err := f.Users.Update(f.Context(), f.Scope, "key", func(row *db.Row) (any, error) { return row.Value.(float64) + 1, nil })
@@ -208,9 +208,9 @@ func TestAddReplacesAnExpiredCounter(t *testing.T) {
 			f.PutWith(key, 100.0, db.PutOptions{TTL: time.Second})
 		}
 		f.Clock.Advance(time.Minute)
-		sum, ok, _, err := f.Users.Add(f.Context(), f.Scope, "single", 5, db.AddOptions{TTL: time.Hour})
-		if sum != 5 || !ok || err != nil {
-			f.Errorf("add = %v, %v, %v; want 5", sum, ok, err)
+		result, err := f.Users.Add(f.Context(), f.Scope, "single", 5, db.AddOptions{TTL: time.Hour})
+		if result.Sum != 5 || !result.Applied || err != nil {
+			f.Errorf("add = %+v, %v; want 5", result, err)
 		}
 		e, err := f.Users.ToAdd("in a transaction", 5, db.AddOptions{TTL: time.Hour})
 		if err != nil {

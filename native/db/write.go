@@ -95,16 +95,26 @@ func (c *call) change(w Write) (ok bool, current *Row, err error) {
 	return false, c.db.alive(row), nil
 }
 
+// AddResult is the result of [Partition.Add].
+type AddResult struct {
+	// Applied reports whether the addition was made. If not, the sum would have
+	// crossed a bound.
+	Applied bool
+	// Sum is the number after an addition that was made.
+	Sum float64
+	// Current is the row if no addition was made, nil if there is none.
+	Current *Row
+}
+
 // Add adds delta, a whole number within ±2^53, to the whole number under key; an
-// absent row counts as 0. It returns the sum; or, if that would cross the bounds,
-// ok false and the row, nil if there is none. An addition whose outcome is unknown
-// is never repeated. Instead the row is read: if it has the revision of the
-// addition, that was applied, and otherwise its outcome stays unknown
-// ([CodeUnknown]).
-func (p *Partition) Add(ctx context.Context, scope RunScope, key string, delta float64, o AddOptions) (sum float64, ok bool, current *Row, err error) {
+// absent row counts as 0. If another value is stored, that is an error with
+// [CodeType]. An addition whose outcome is unknown is never repeated. Instead the
+// row is read: if it has the revision of the addition, that was applied, and
+// otherwise its outcome stays unknown ([CodeUnknown]).
+func (p *Partition) Add(ctx context.Context, scope RunScope, key string, delta float64, o AddOptions) (AddResult, error) {
 	e, err := p.ToAdd(key, delta, o)
 	if err != nil {
-		return 0, false, nil, err
+		return AddResult{}, err
 	}
 	for range attemptsMax {
 		c := p.writeCall(ctx, scope, "add", e)
@@ -115,26 +125,33 @@ func (p *Partition) Add(ctx context.Context, scope RunScope, key string, delta f
 		}
 		switch {
 		case err != nil:
-			return 0, false, nil, err
+			return AddResult{}, err
 		case result == outcome.Applied:
-			sum, _ := row.Value.(float64)
-			return sum, true, nil, nil
+			return added(row.Value), nil
 		case row == nil || p.db.alive(row) != nil:
-			return 0, false, row, notAdded("add", e, row)
+			return AddResult{Current: row}, notAdded("add", e, row)
 		}
 		// The row has expired. A put takes its place, which has a condition and so
 		// may be repeated.
 		put, ok := e.write.asPut()
 		if !ok {
-			return 0, false, nil, nil
+			return AddResult{}, nil
 		}
 		rev, _, err := p.put(ctx, scope, "add", Entry{write: put, key: e.key})
-		if rev != "" || err != nil {
-			sum, _ := put.Value.(float64)
-			return sum, rev != "", nil, err
+		switch {
+		case err != nil:
+			return AddResult{}, err
+		case rev != "":
+			return added(put.Value), nil
 		}
 	}
-	return 0, false, nil, contentionError("add", e.key)
+	return AddResult{}, contentionError("add", e.key)
+}
+
+// added is the result of an addition after which the row has the value sum.
+func added(sum any) AddResult {
+	n, _ := sum.(float64)
+	return AddResult{Applied: true, Sum: n}
 }
 
 // lookUp reads the row after an addition of unknown outcome: if it has the

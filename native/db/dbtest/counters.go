@@ -29,11 +29,11 @@ var expiry = []contract{
 
 func (f *Fixture) add(key string, delta float64, o db.AddOptions) (float64, bool, *db.Row) {
 	f.Helper()
-	sum, ok, current, err := f.Users.Add(f.Context(), f.Scope, key, delta, o)
+	result, err := f.Users.Add(f.Context(), f.Scope, key, delta, o)
 	if err != nil {
 		f.Fatalf("add %v to %s: %v", delta, key, err)
 	}
-	return sum, ok, current
+	return result.Sum, result.Applied, result.Current
 }
 
 func addCounts(f *Fixture, _ Engine) {
@@ -81,7 +81,7 @@ func addBounds(f *Fixture, _ Engine) {
 func addType(f *Fixture, _ Engine) {
 	for _, v := range []any{"1", 1.5, true, value.Null{}, value.List{}, 1e20} {
 		rev := f.Put("key", v)
-		_, _, _, err := f.Users.Add(f.Context(), f.Scope, "key", 1, db.AddOptions{})
+		_, err := f.Users.Add(f.Context(), f.Scope, "key", 1, db.AddOptions{})
 		f.WantCode(err, db.CodeType)
 		if f.Get("key").Rev != rev || f.Scope.InDoubt != 0 {
 			f.Errorf("an addition to %v changed the row or left a write open", v)
@@ -104,7 +104,7 @@ func addArguments(f *Fixture, _ Engine) {
 		{1, db.AddOptions{Min: &five, Max: &four}, db.CodeOption},
 		{1, db.AddOptions{TTL: -1}, db.CodeOption},
 	} {
-		_, _, _, err := f.Users.Add(f.Context(), f.Scope, "key", test.delta, test.o)
+		_, err := f.Users.Add(f.Context(), f.Scope, "key", test.delta, test.o)
 		f.WantCode(err, test.code)
 	}
 	if f.Scope.Spent != 0 {

@@ -173,8 +173,8 @@ var steps = map[string]func(*rapid.T) func(*twin) string{
 		least, most := float64(rapid.IntRange(-9, 0).Draw(r, "min")), float64(rapid.IntRange(0, 9).Draw(r, "max"))
 		return func(w *twin) string {
 			o := db.AddOptions{TTL: ttl, Min: &least, Max: &most}
-			sum, ok, current, err := w.Users.Add(w.Context(), w.Scope, key, delta, o)
-			return fmt.Sprintln("add", sum, ok, w.row(current), errorText(err))
+			result, err := w.Users.Add(w.Context(), w.Scope, key, delta, o)
+			return fmt.Sprintln("add", result.Sum, result.Applied, w.row(result.Current), errorText(err))
 		}
 	},
 	"list": func(r *rapid.T) func(*twin) string {

@@ -21,7 +21,7 @@ func BenchmarkDynamoDBLocal(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	benchVerbs(b, db.New(s, dual, clk.Observe))
+	benchOperations(b, db.New(s, dual, clk.Observe))
 	b.Run("lock", func(b *testing.B) {
 		for b.Loop() {
 			hold(b, locks)
@@ -32,16 +32,16 @@ func BenchmarkDynamoDBLocal(b *testing.B) {
 func BenchmarkClient(b *testing.B) {
 	service := newFake(b, success)
 	clk := systemClock()
-	benchVerbs(b, db.New(open(b, clk, service.options()), clk, nil))
+	benchOperations(b, db.New(open(b, clk, service.options()), clk, nil))
 }
 
-func benchVerbs(b *testing.B, over *db.DB) {
+func benchOperations(b *testing.B, over *db.DB) {
 	p, err := over.Open("acme", "bench")
 	if err != nil {
 		b.Fatal(err)
 	}
 	scope := &dbtest.RunScope{Left: 1 << 60}
-	for _, verb := range []struct {
+	for _, op := range []struct {
 		name string
 		do   func() error
 	}{
@@ -55,10 +55,10 @@ func benchVerbs(b *testing.B, over *db.DB) {
 			return err
 		}},
 	} {
-		b.Run(verb.name, func(b *testing.B) {
+		b.Run(op.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := verb.do(); err != nil {
+				if err := op.do(); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -47,7 +47,7 @@ func TestAddIsNeverSentTwice(t *testing.T) {
 		return answer{status: 200, body: `{"Item":{"v":{"N":"7"},"r":{"S":"another's"},"t":{"S":"i"}}}`}
 	}
 	f := service.fixture(t)
-	_, _, _, err := f.Users.Add(f.Context(), f.Scope, "key", 1, db.AddOptions{})
+	_, err := f.Users.Add(f.Context(), f.Scope, "key", 1, db.AddOptions{})
 	if e := f.WantCode(err, db.CodeUnknown); e.Applied != outcome.AppliedUnknown || f.Scope.InDoubt != 1 {
 		t.Errorf("applied is %q with %d writes open, want unknown and one", e.Applied, f.Scope.InDoubt)
 	}

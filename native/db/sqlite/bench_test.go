@@ -11,7 +11,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native/value"
 )
 
-func BenchmarkVerbs(b *testing.B) {
+func BenchmarkOperations(b *testing.B) {
 	for _, o := range []struct {
 		name string
 		sqlite.Options
@@ -28,7 +28,7 @@ func BenchmarkVerbs(b *testing.B) {
 		}
 		scope := &dbtest.RunScope{Left: 1 << 60}
 		doc := func() any { return value.Map{"name": "Ada", "n": 1.0, "tags": value.List{"a", "b"}} }
-		for _, verb := range []struct {
+		for _, op := range []struct {
 			name string
 			do   func() error
 		}{
@@ -45,9 +45,9 @@ func BenchmarkVerbs(b *testing.B) {
 				return err
 			}},
 		} {
-			b.Run(verb.name+"/"+o.name, func(b *testing.B) {
+			b.Run(op.name+"/"+o.name, func(b *testing.B) {
 				for b.Loop() {
-					if err := verb.do(); err != nil {
+					if err := op.do(); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -161,14 +161,14 @@ func remove(c *native.Call) error {
 
 func add(c *native.Call) error {
 	p, args := self(c, "add")
-	sum, ok, current, err := p.Add(c.Context(), scope{c}, args.key, args.number(2, "n"), args.addOptions(3))
+	result, err := p.Add(c.Context(), scope{c}, args.key, args.number(2, "n"), args.addOptions(3))
 	switch {
 	case err != nil:
 		return err
-	case !ok:
-		return c.Return(lua.LNil, document(c.Run, current))
+	case !result.Applied:
+		return c.Return(lua.LNil, document(c.Run, result.Current))
 	}
-	return c.Return(lua.LNumber(sum))
+	return c.Return(lua.LNumber(result.Sum))
 }
 
 // update calls the script's function between requests: nothing is held open
