@@ -85,7 +85,11 @@ func (a operands) valueOf(v lua.LValue) (any, error) {
 // db_option, and not as an argument error, so that scripts can tell it.
 func (a operands) options(n int, known ...string) native.Options {
 	v := a.at(n)
-	if v != lua.LNil && v.Type() != lua.LTTable {
+	switch v.Type() {
+	case lua.LTNil:
+		return native.Options{} // none is set
+	case lua.LTTable:
+	default:
 		a.wrongType(n, "options", "table")
 	}
 	return a.OptionsOf(v, func(text string) error { return a.refused(db.CodeOption, text) }, known...)
