@@ -13,7 +13,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
-// hold takes an uncontended lock and gives it up.
+// hold acquires an uncontended lock and releases it.
 func hold(t testing.TB, locks *lock.Locks) {
 	t.Helper()
 	lease, err := locks.Acquire(t.Context(), lock.Request{Key: lock.Key{Tenant: "acme", Name: "job"}, Lease: time.Minute})
@@ -26,11 +26,11 @@ func hold(t testing.TB, locks *lock.Locks) {
 func TestUncontendedLockCostsTwoRequests(t *testing.T) {
 	for _, test := range []struct {
 		name  string
-		first bool // a request of native.db comes first, and tells the time
+		first bool // a request of native.db comes first, and shows the time
 		want  []string
 	}{
 		{"the first acquisition learns the time of the table", false, []string{"DeleteItem", "PutItem", "DeleteItem", "PutItem", "DeleteItem"}},
-		{"native.db tells the time", true, []string{"GetItem", "PutItem", "DeleteItem", "PutItem", "DeleteItem"}},
+		{"native.db shows the time", true, []string{"GetItem", "PutItem", "DeleteItem", "PutItem", "DeleteItem"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			service := newFake(t, success)
