@@ -110,13 +110,13 @@ var refusals = map[string][][2]string{
 
 	"p:get": append(keys("", `, { stale = true }`), [][2]string{
 		{`"k", 1`, "#2|options: got number, want table"},
-		{`"k", { true }`, "db_option|options: got a list"},
+		{`"k", { true }`, "db_option|unknown option: a number as key"},
 		{`"k", { stal = true }`, `db_option|unknown option "stal", did you mean "stale"?`},
 		{`"k", { stale = 1 }`, "db_option|stale: got |want boolean"},
 	}...),
 	"p:get_many": {
 		{``, "#1|keys: got |want a list of strings"},
-		{`"k"`, "#1|keys: got string, want table"},
+		{`"k"`, "#1|keys: got string, want a list of strings"},
 		{`{ 1 }`, "#1|keys[1]: |want string"},
 		{`{ "k", nil, "l" }`, "#1|keys: a list with holes"},
 		{`{ a = "k" }`, "#1|keys: got |want a list of strings"},
@@ -156,7 +156,7 @@ var refusals = map[string][][2]string{
 		{`"k", inf`, "db_value|got +Inf to add, want a whole number"},
 		{`"k", 0.5`, "db_value|got 0.5 to add, want a whole number"},
 		{`"k", huge`, "db_value|got 1e+300 to add, want a whole number"},
-		{`"k", 1, { min = nan }`, "#3|options.min: NaN"},
+		{`"k", 1, { min = nan }`, "db_option|min: got NaN"},
 		{`"k", 1, { min = "1" }`, "db_option|min: got |want number"},
 		{`"k", 1, { min = 5, max = 1 }`, "db_option|min 5 is over max 1"},
 		{`"k", 1, { ttl = -1 }`, "db_option|ttl: got -1, want more than 0"},
@@ -169,7 +169,7 @@ var refusals = map[string][][2]string{
 		{`"k", function() return { cb = print } end`, "db_value|value.cb: function"},
 	}...),
 	"p:list": queries,
-	"p:each": slices.Concat(queries, [][2]string{{`{ limit = 2^31 }`, "db_option|limit: got |want a whole number from 1"}}),
+	"p:each": slices.Concat(queries, [][2]string{{`{ limit = 2^31 }`, "db_option|limit: got |want a whole number in 1.."}}),
 }
 
 // numbers are bad values of a number that is the first argument.
@@ -230,7 +230,7 @@ var locks = [][2]string{
 var lists = [][2]string{
 	{`nil`, "#1|got nil, want table"},
 	{`1`, "#1|got number, want table"},
-	{`p`, "#1|got userdata, want table"},
+	{`p`, "#1|got partition, want table"},
 	{`setmetatable({}, {})`, "#1|a table with a metatable of its own"},
 }
 
@@ -248,18 +248,18 @@ var messages = [][2]string{
 
 var queries = [][2]string{
 	{`1`, "#1|options: got number, want table"},
-	{`{ 1 }`, "db_option|options: got a list"},
+	{`{ 1 }`, "db_option|unknown option: a number as key"},
 	{`{ lmit = 1 }`, `db_option|unknown option "lmit", did you mean "limit"?`},
-	{`{ limit = -1 }`, "db_option|limit: got -1, want a whole number from 1"},
-	{`{ limit = 1.5 }`, "db_option|limit: got 1.5, want a whole number from 1"},
-	{`{ limit = huge }`, "db_option|limit: got 1e+300, want a whole number from 1"},
-	{`{ limit = nan }`, "#1|options.limit: NaN"},
-	{`{ limit = inf }`, "#1|options.limit: an infinity"},
+	{`{ limit = -1 }`, "db_option|limit: got -1, want a whole number in 1.."},
+	{`{ limit = 1.5 }`, "db_option|limit: got 1.5, want a whole number in 1.."},
+	{`{ limit = huge }`, "db_option|limit: got 1e+300, want a whole number in 1.."},
+	{`{ limit = nan }`, "db_option|limit: got NaN, want a whole number in 1.."},
+	{`{ limit = inf }`, "db_option|limit: got +Inf, want a whole number in 1.."},
 	{`{ limit = "1" }`, "db_option|limit: got |want number"},
 	{`{ prefix = 1 }`, "db_option|prefix: got |want string"},
 	{`{ prefix = bad }`, "db_key|prefix is not valid UTF-8"},
 	{`{ after = long }`, "db_key|after has 513 bytes, want at most 512"},
-	{`{ before = {} }`, "options.before: more than 1 tables deep"},
+	{`{ before = {} }`, "db_option|before: got table, want string"},
 	{`{ reverse = 1 }`, "db_option|reverse: got |want boolean"},
 }
 

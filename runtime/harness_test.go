@@ -10,6 +10,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/db/memory"
 	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/native/module/dbmodule"
 	"github.com/tidelock-lua/tidelock/native/module/lockmodule"
 	"github.com/tidelock-lua/tidelock/native/outcome"
 	"github.com/tidelock-lua/tidelock/native/value"
@@ -45,7 +46,7 @@ func newHarness(t *testing.T, store *memory.Store) *harness {
 			t.Fatal(err)
 		}
 		return []native.Module{
-			db.Module(db.New(h.store, clk, nil)),
+			dbmodule.New(db.New(h.store, clk, nil)),
 			lockmodule.New(locks, lockmodule.Options{}),
 			{Name: "test", Funcs: []native.Func{
 				{Name: "run", Do: func(c *native.Call) error { return h.nested(t, c) }},

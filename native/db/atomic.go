@@ -9,28 +9,28 @@ import (
 
 // Limits of one transaction.
 const (
-	entriesMax          = 100
+	EntriesMax          = 100
 	transactionBytesMax = 4_000_000
 )
 
-// Failure is an entry whose condition did not hold.
+// Failure is an entry of a transaction whose condition did not hold.
 type Failure struct {
 	Index   int // into the entries
 	Key     string
-	Current *Row // what is there, nil if nothing
+	Current *Row // what is stored, nil if there is no row
 }
 
-// Atomic makes all of the 1 to 100 writes, which concern different rows and
-// have 4 MB together, or none of them. It returns the new revision of each
-// entry, "" for those that only delete or check; or, if there were any, the
-// entries whose conditions did not hold. Each entry costs one data operation
-// per attempt.
+// Atomic makes all of the writes or none of them. There are 1 to [EntriesMax]
+// entries, of different rows, with at most 4 MB together. It returns the new
+// revision of each entry, "" for those that delete or check; or, if there are
+// any, the entries whose conditions did not hold. Each entry costs one data
+// operation per attempt.
 //
-// All attempts have the same token, so the store applies them once, whatever
-// answers are lost on the way.
-func (d *DB) Atomic(ctx context.Context, account RunScope, id tenant.ID, entries []Entry) (revs []string, failed []Failure, err error) {
+// All attempts have the same token, so the store applies the writes once,
+// whatever responses are lost.
+func (d *DB) Atomic(ctx context.Context, scope RunScope, id tenant.ID, entries []Entry) (revs []string, failed []Failure, err error) {
 	if err := checkEntries(entries); err != nil {
-		return nil, nil, about(err, "atomic", "")
+		return nil, nil, withContext(err, "atomic", "")
 	}
 	writes := make([]Write, len(entries))
 	revs = make([]string, len(entries))
@@ -38,8 +38,8 @@ func (d *DB) Atomic(ctx context.Context, account RunScope, id tenant.ID, entries
 		writes[i], revs[i] = e.write, e.write.Rev
 	}
 	for range attemptsMax {
-		c := d.call(ctx, account, id, "atomic", "")
-		c.writes, c.lostMax, c.price = true, attemptsMax, int64(len(writes))
+		c := d.call(ctx, scope, id, "atomic", "")
+		c.writes, c.unknownMax, c.price = true, attemptsMax, int64(len(writes))
 		refusals, err := c.transact(writes)
 		if err != nil {
 			return nil, nil, err
@@ -51,37 +51,37 @@ func (d *DB) Atomic(ctx context.Context, account RunScope, id tenant.ID, entries
 		if err != nil || len(failed) > 0 {
 			return nil, failed, err
 		}
-		// Only additions to rows that have expired were refused, and have
-		// become puts: another transaction with another token.
-		if c.lost > 0 {
-			return nil, nil, c.unknown(nil)
+		// Only additions to rows that have expired were refused, and puts have taken
+		// their place: that is another transaction, with another token.
+		if c.unknown > 0 {
+			return nil, nil, c.unknownError(nil)
 		}
 	}
-	return nil, nil, contention("atomic", "")
+	return nil, nil, contentionError("atomic", "")
 }
 
-// transact sends the writes under one token until they are applied, which
-// leaves no refusals, or refused.
+// transact sends the writes under one token until they are applied or refused. If
+// they are applied, there are no refusals.
 func (c *call) transact(writes []Write) ([]Refusal, error) {
 	token, now := newRev(), c.db.now()
-	var answer TransactResult
-	result, err := c.do(func(ctx context.Context) outcome.Attempt {
-		answer = c.db.store.Transact(ctx, token, writes, now)
-		return answer.Attempt
+	var result TransactResult
+	decided, err := c.do(func(ctx context.Context) outcome.Attempt {
+		result = c.db.store.Transact(ctx, token, writes, now)
+		return result.Attempt
 	})
 	if err != nil {
 		return nil, err
 	}
-	if result == outcome.Applied || applied(writes, answer.Refusals) {
-		c.settle()
+	if decided == outcome.Applied || applied(writes, result.Refusals) {
+		c.resolve()
 		return nil, nil
 	}
-	return answer.Refusals, nil
+	return result.Refusals, nil
 }
 
-// applied says whether one of the rows in the way has the revision that the
-// transaction itself was to give it: an earlier attempt was applied, and its
-// token forgotten since.
+// applied reports whether one of the conflicting rows has the revision that the
+// transaction itself gives it: then an earlier attempt was applied, and its token
+// forgotten since.
 func applied(writes []Write, refusals []Refusal) bool {
 	for _, r := range refusals {
 		if own := writes[r.Index].Rev; own != "" && r.Row != nil && r.Row.Rev == own {
@@ -91,9 +91,9 @@ func applied(writes []Write, refusals []Refusal) bool {
 	return false
 }
 
-// failures tells conditions that did not hold from additions that met a row
-// that has expired. Those are changed into puts in writes, and back if somebody
-// else was faster.
+// failures returns the entries whose conditions did not hold. An addition that a
+// row refused because it has expired is none of them: in writes a put takes its
+// place, and the addition comes back if another row was written meanwhile.
 func (d *DB) failures(entries []Entry, writes []Write, refusals []Refusal) (failed []Failure, err error) {
 	for _, r := range refusals {
 		e, w := entries[r.Index], &writes[r.Index]
@@ -117,14 +117,14 @@ func (d *DB) failures(entries []Entry, writes []Write, refusals []Refusal) (fail
 }
 
 func checkEntries(entries []Entry) error {
-	if len(entries) == 0 || len(entries) > entriesMax {
-		return refuse(CodeTooLarge, "%d entries, want 1..%d", len(entries), entriesMax)
+	if len(entries) == 0 || len(entries) > EntriesMax {
+		return refuse(CodeTooLarge, "%d entries, want 1..%d", len(entries), EntriesMax)
 	}
 	size := 0
 	seen := make(map[Key]bool, len(entries))
 	for i, e := range entries {
 		if seen[e.write.Key] {
-			return about(refuse(CodeKey, "entry %d: the key was used by an entry before it", i+1), "", e.key)
+			return withContext(refuse(CodeKey, "entry %d: the key was used by an entry before it", i+1), "", e.key)
 		}
 		seen[e.write.Key] = true
 		size += e.size

@@ -11,11 +11,11 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-// ttlMax is the longest life of a row that has one.
-const ttlMax = 10 * 365 * 24 * time.Hour
+// TTLMax is the longest life of a row that does not live for ever.
+const TTLMax = 10 * 365 * 24 * time.Hour
 
 // DB is native.db over one store, for all runs of a process. It is safe for
-// use by many goroutines.
+// concurrent use.
 type DB struct {
 	store   Store
 	clock   *clock.Dual
@@ -23,9 +23,9 @@ type DB struct {
 	quotas  quotas
 }
 
-// New returns native.db over store. Pauses and expiry go by hands. Every
-// attempt is shown to observe, if that is not nil: answers tell the table's
-// time.
+// New returns native.db over store. clk measures pauses and decides what has
+// expired. Every attempt is passed to observe, because responses show the
+// table's time; nil disables it.
 func New(store Store, clk *clock.Dual, observe func(outcome.Attempt)) *DB {
 	if observe == nil {
 		observe = func(outcome.Attempt) {}
@@ -38,14 +38,16 @@ type Partition struct {
 	db     *DB
 	tenant tenant.ID
 	name   string
+	// reserved marks a partition of the host's own.
+	reserved bool
 }
 
-// Open returns the tenant's partition of that name, without a request. Names
-// have 1 to 64 letters, digits, "_", "." and "-", the first of them a letter
-// or digit ([CodeKey]).
+// Open returns the tenant's partition of that name, without a request. A name
+// has 1 to 64 letters, digits, "_", "." and "-", and begins with a letter or a
+// digit; any other is an error with [CodeKey].
 func (d *DB) Open(id tenant.ID, name string) (*Partition, error) {
 	if err := checkPartition(name); err != nil {
-		return nil, about(err, "open", name)
+		return nil, withContext(err, "open", name)
 	}
 	return &Partition{db: d, tenant: id, name: name}, nil
 }
@@ -57,28 +59,38 @@ func (p *Partition) row(key string) Key {
 	return Key{Partition: p.tenant.Partition(p.name), Key: key}
 }
 
-// call prepares a verb's way to one answer.
-func (d *DB) call(ctx context.Context, account RunScope, id tenant.ID, op, key string) *call {
-	return &call{db: d, ctx: ctx, account: account, quota: d.quotas.of(id), op: op, key: key, price: 1}
+// call prepares one operation of a tenant.
+func (d *DB) call(ctx context.Context, scope RunScope, id tenant.ID, op, key string) *call {
+	return &call{db: d, ctx: ctx, scope: scope, quota: d.quotas.of(id), op: op, key: key, price: 1, attemptsMax: attemptsMax}
 }
 
-// now is the time that expiry goes by, in whole seconds since 1970.
+// call is [DB.call] for an operation on the partition.
+func (p *Partition) call(ctx context.Context, scope RunScope, op, key string) *call {
+	c := p.db.call(ctx, scope, p.tenant, op, key)
+	if p.reserved {
+		c.quota = nil
+	}
+	return c
+}
+
+// now is the time that decides what has expired, in seconds since 1970.
 func (d *DB) now() int64 { return d.clock.Read().Wall.Unix() }
 
-// expiry is when a row that is written now with ttl expires: never if ttl is
-// 0, otherwise rounded up to a whole second.
+// expiry is when a row that is written now with ttl expires: 0, which means
+// never, if ttl is 0, and otherwise rounded up to a whole second.
 func (d *DB) expiry(ttl time.Duration) (int64, error) {
 	if ttl == 0 {
 		return 0, nil
 	}
-	if ttl < 0 || ttl > ttlMax {
-		return 0, refuse(CodeOption, "ttl: got %v seconds, want more than 0 and at most %d", ttl.Seconds(), int64(ttlMax.Seconds()))
+	if ttl < 0 || ttl > TTLMax {
+		return 0, refuse(CodeOption, "ttl: got %v seconds, want more than 0 and at most %d", ttl.Seconds(), int64(TTLMax.Seconds()))
 	}
 	return d.clock.Read().Wall.Add(ttl + time.Second - time.Nanosecond).Unix(), nil
 }
 
-// newRev makes a revision, or a transaction's token: 128 random bits. It reads
-// the system's source each time, because the memory of a process may be cloned.
+// newRev makes a revision, or the token of a transaction: 128 random bits. It
+// reads the system's source each time, because the memory of a process may be
+// cloned.
 func newRev() string {
 	var b [16]byte
 	rand.Read(b[:]) // never fails: the process ends if there is no source

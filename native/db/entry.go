@@ -2,72 +2,76 @@ package db
 
 import "time"
 
-// Entry is a write that has been checked and is ready to be sent, alone or as
-// one of several in [DB.Atomic].
+// Entry is a write that has been validated and is ready to be sent, as one of
+// those of [DB.Atomic].
 type Entry struct {
 	write Write
-	key   string // as the script knows it
-	size  int    // bytes, for the limit of a transaction
+	key   string // without the partition
+	size  int    // in bytes, for the limit of a transaction
 }
 
-// PutOptions are options of [Partition.Put]. The zero value stores
+// PutOptions are the options of [Partition.Put]. The zero value stores
 // unconditionally and for ever.
 type PutOptions struct {
 	If Condition
-	// TTL is how long the row lives; 0 means for ever. More than 0 and at most
-	// ten years; the moment is rounded up to a whole second.
+	// TTL is how long the row lives, at most [TTLMax]; the moment at which it
+	// expires is rounded up to a whole second. 0 means for ever.
 	TTL time.Duration
 }
 
-// AddOptions are options of [Partition.Add].
+// AddOptions are the options of [Partition.Add]. The zero value bounds the sum
+// only by ±2^53.
 type AddOptions struct {
-	// TTL is how long the counter lives if it has no expiry yet, so in
-	// particular if it is new; 0 means for ever. Range as [PutOptions].TTL.
+	// TTL is how long the counter lives if it has no expiry yet, for example
+	// because it is new. Its range is that of [PutOptions].TTL; 0 means for ever.
 	TTL time.Duration
-	// Min and Max bound the result; an addition that would cross them changes
-	// nothing. Whole numbers. nil means ∓2^53.
+	// Min and Max bound the sum: an addition that would cross them changes
+	// nothing. They are whole numbers; nil means -2^53 and 2^53.
 	Min, Max *float64
 }
 
-// ToPut is the entry that stores value under key. It takes value over.
+// ToPut returns the entry that stores value under key. The value is not to be
+// used any more. Errors have [CodeKey], [CodeValue], [CodeTooLarge] or
+// [CodeOption].
 func (p *Partition) ToPut(key string, value any, o PutOptions) (Entry, error) {
 	expires, err := p.db.expiry(o.TTL)
 	if err != nil {
-		return Entry{}, about(err, "put", key)
+		return Entry{}, withContext(err, "put", key)
 	}
 	value, size, err := checkValue(value)
 	if err != nil {
-		return Entry{}, about(err, "put", key)
+		return Entry{}, withContext(err, "put", key)
 	}
 	w := Write{Kind: Put, If: o.If, Value: value, Rev: newRev(), Expires: expires}
 	return p.entry("put", key, w, size)
 }
 
-// ToDelete is the entry that removes the row of key.
+// ToDelete returns the entry that removes the row of key, on the condition that
+// it has a revision, if one is given.
 func (p *Partition) ToDelete(key string, condition Condition) (Entry, error) {
 	if condition.New {
-		return Entry{}, about(refuse(CodeOption, "new: there is nothing to delete"), "delete", key)
+		return Entry{}, withContext(refuse(CodeOption, "new: there is nothing to delete"), "delete", key)
 	}
 	return p.entry("delete", key, Write{Kind: Delete, If: condition}, 0)
 }
 
-// ToCheck is the entry that changes nothing, but stops a transaction if its
-// condition, which can't be empty, doesn't hold.
+// ToCheck returns the entry that changes nothing, and stops the transaction if
+// condition doesn't hold. The condition can't be empty.
 func (p *Partition) ToCheck(key string, condition Condition) (Entry, error) {
 	if condition == (Condition{}) {
-		return Entry{}, about(refuse(CodeOption, "check needs rev or new"), "check", key)
+		return Entry{}, withContext(refuse(CodeOption, "check needs rev or new"), "check", key)
 	}
 	return p.entry("check", key, Write{Kind: Check, If: condition}, 0)
 }
 
-// ToAdd is the entry that adds delta, a whole number within ±2^53, to the
+// ToAdd returns the entry that adds delta, a whole number within ±2^53, to the
 // whole number under key.
 func (p *Partition) ToAdd(key string, delta float64, o AddOptions) (Entry, error) {
 	expires, err := p.db.expiry(o.TTL)
 	if err != nil {
-		return Entry{}, about(err, "add", key)
+		return Entry{}, withContext(err, "add", key)
 	}
-	low, high := int64(-wholeMax), int64(wholeMax)
+	low, high := int64(-WholeMax), int64(WholeMax)
 	for _, number := range []struct {
 		name string
 		from *float64
@@ -78,15 +82,15 @@ func (p *Partition) ToAdd(key string, delta float64, o AddOptions) (Entry, error
 		}
 		var ok bool
 		if *number.to, ok = Whole(*number.from); !ok {
-			return Entry{}, about(refuse(CodeOption, "%s: got %v, want a whole number within 2^53 of 0", number.name, *number.from), "add", key)
+			return Entry{}, withContext(refuse(CodeOption, "%s: got %v, want a whole number within 2^53 of 0", number.name, *number.from), "add", key)
 		}
 	}
 	n, ok := Whole(delta)
 	if !ok {
-		return Entry{}, about(refuse(CodeValue, "got %v to add, want a whole number within 2^53 of 0", delta), "add", key)
+		return Entry{}, withContext(refuse(CodeValue, "got %v to add, want a whole number within 2^53 of 0", delta), "add", key)
 	}
 	if low > high {
-		return Entry{}, about(refuse(CodeOption, "min %d is over max %d", low, high), "add", key)
+		return Entry{}, withContext(refuse(CodeOption, "min %d is over max %d", low, high), "add", key)
 	}
 	w := Write{Kind: Add, Delta: n, Rev: newRev(), Expires: expires, Low: low - n, High: high - n}
 	return p.entry("add", key, w, Size(delta))
@@ -94,19 +98,19 @@ func (p *Partition) ToAdd(key string, delta float64, o AddOptions) (Entry, error
 
 func (p *Partition) entry(op, key string, w Write, size int) (Entry, error) {
 	if err := checkKey(key); err != nil {
-		return Entry{}, about(err, op, key)
+		return Entry{}, withContext(err, op, key)
 	}
 	if w.If.New && w.If.Rev != "" {
-		return Entry{}, about(refuse(CodeOption, "rev and new exclude each other"), op, key)
+		return Entry{}, withContext(refuse(CodeOption, "rev and new exclude each other"), op, key)
 	}
 	w.Key = p.row(key)
 	size += len(w.Key.Partition) + len(w.Key.Key) + len(w.Rev)
 	return Entry{write: w, key: key, size: size}, nil
 }
 
-// asPut is the write that does what an addition means where nothing lives:
-// engines may refuse an Add on a row that has expired. ok is false if its
-// bounds don't allow that.
+// asPut returns the put that does what an addition does where there is no row:
+// an engine may refuse an Add on a row that has expired. ok is false if the
+// bounds of the addition don't allow it.
 func (w Write) asPut() (put Write, ok bool) {
 	next, ok := w.add(nil)
 	if !ok {

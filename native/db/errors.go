@@ -16,18 +16,18 @@ const (
 	CodeType        = "db_type"        // add on something that is not a whole number
 	CodeBudget      = "db_budget"      // the run has used up its data operations
 	CodeContention  = "db_contention"  // too many races were lost
-	CodeThrottled   = "db_throttled"   // the store kept refusing for the load
+	CodeThrottled   = "db_throttled"   // the store kept rejecting requests because of its load
 	CodeUnavailable = "db_unavailable" // the store can't be reached or used
-	CodeUnknown     = "db_unknown"     // a write was sent, and nobody knows whether it was applied
+	CodeUnknown     = "db_unknown"     // a write was sent, and whether it was applied is unknown
 )
 
-// refuse is the error for an argument that is refused before any request.
+// refuse makes the error for an argument that is refused before any request.
 func refuse(code, format string, args ...any) *outcome.Error {
 	return &outcome.Error{Code: code, Message: fmt.Sprintf(format, args...), Applied: outcome.AppliedNo}
 }
 
-// about says which verb and key err is about, where it does not say so itself.
-func about(err error, op, key string) error {
+// withContext adds the operation and the key to err, where it has none.
+func withContext(err error, op, key string) error {
 	var e *outcome.Error
 	if err == nil || !errors.As(err, &e) {
 		return err
@@ -42,21 +42,8 @@ func about(err error, op, key string) error {
 	return &named
 }
 
-// inEntry says that err, if there is one, is about the n-th entry of a
-// transaction.
-func inEntry(n int, key string, err error) error {
-	var e *outcome.Error
-	if !errors.As(err, &e) {
-		return err
-	}
-	named := *e
-	named.Message = fmt.Sprintf("entry %d: %s", n, e.Message)
-	named.Op, named.Key = "atomic", key
-	return &named
-}
-
-// contention is the error for a write that others were always faster than.
-func contention(op, key string) error {
+// contentionError makes the error for a write that lost every race.
+func contentionError(op, key string) error {
 	return &outcome.Error{
 		Code: CodeContention, Message: "others kept changing the entry",
 		Op: op, Key: key, Retryable: true, Applied: outcome.AppliedNo,

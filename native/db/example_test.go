@@ -11,7 +11,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native/value"
 )
 
-// A write that depends on a revision is refused once somebody else has written.
+// A write under a revision is refused once another write has changed the row.
 func Example() {
 	clk := clock.NewDual(clock.System())
 	users, err := db.New(memory.New(clk), clk, nil).Open("acme", "users")

@@ -6,15 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// keyBytesMax is the longest key, in bytes.
+// keyBytesMax is the length of the longest key.
 const keyBytesMax = 512
 
-// lastRune closes the range of a prefix: it sorts behind every key, because no
-// key contains it.
+// lastRune ends the range of keys with a prefix: no key contains it, and it sorts
+// after every rune that one can.
 const lastRune = "\U0010FFFF"
 
-// partitionPattern keeps the names that scripts can use apart from those of
-// the host, which begin with "!".
+// partitionPattern keeps the names that scripts can use apart from reserved ones,
+// which begin with "!".
 var partitionPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 
 func checkPartition(name string) error {
@@ -31,7 +31,7 @@ func checkKey(key string) error {
 	return checkBound("key", key)
 }
 
-// checkBound checks a string that keys are compared with.
+// checkBound checks a key, or another string that keys are compared with.
 func checkBound(what, s string) error {
 	switch {
 	case len(s) > keyBytesMax:

@@ -8,25 +8,29 @@ import (
 )
 
 const (
-	// quotaMax is how many repetitions a tenant has at hand, and quotaEvery
-	// how long it takes until one comes back.
+	// quotaMax is how many repetitions a tenant may make at once, and quotaEvery
+	// the time after which it may make one more.
 	quotaMax   = 100
 	quotaEvery = 500 * time.Millisecond
 )
 
-// quota bounds the repetitions of one tenant's requests, over all of its runs
-// in this process. When the store is in trouble, requests are then hardly
-// multiplied, and a tenant whose partition is too hot has no effect on the
-// repetitions of others.
+// quota is a token bucket: it bounds the repetitions of one tenant's requests,
+// over all of its runs in this process. So a store that fails sees hardly more
+// requests than one that works, and a tenant whose partition is too hot leaves
+// the others their repetitions.
 type quota struct {
 	mu sync.Mutex // guards what follows
-	// full is when, on the fast hand, all repetitions will be at hand again:
-	// each taken puts it off by quotaEvery.
+	// full is the elapsed time at which the bucket is full again. Each repetition
+	// puts it off by quotaEvery.
 	full time.Duration
 }
 
-// take takes one repetition at now on the fast hand, if there is one.
+// take takes one repetition at the elapsed time now, and reports whether there
+// was one. A nil quota has no bound.
 func (q *quota) take(now time.Duration) bool {
+	if q == nil {
+		return true
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	full := max(q.full, now) + quotaEvery
@@ -37,7 +41,7 @@ func (q *quota) take(now time.Duration) bool {
 	return true
 }
 
-// quotas has one quota for each tenant seen.
+// quotas holds the quota of each tenant seen.
 type quotas struct {
 	mu   sync.Mutex
 	byID map[tenant.ID]*quota // guarded by mu

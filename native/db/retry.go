@@ -10,112 +10,115 @@ import (
 )
 
 const (
-	// attemptsMax is how many requests a verb makes at most for one answer.
+	// attemptsMax is how many attempts an operation makes at most for one result.
+	// Writes to a reserved partition make more.
 	attemptsMax = 4
-	// attemptTime is how long one request may take.
+	// attemptTime bounds one attempt.
 	attemptTime = 1500 * time.Millisecond
 	// The n-th pause is random between 0 and base * 2^(n-1), at most pauseMax.
 	pauseBase          = 25 * time.Millisecond
 	pauseBaseThrottled = 100 * time.Millisecond
 	pauseMax           = time.Second
-	// reserve is what has to be left of the run's time after a pause, so that
-	// there is time for another request: otherwise the trouble itself is
-	// raised, which says more than an interrupt.
+	// reserve is the time that must remain of the run after a pause. If there is
+	// less, another attempt would only be interrupted, and the error of the last
+	// one says more.
 	reserve = 20 * time.Millisecond
 )
 
-// RunScope is what a verb needs of the run that it works for. It is used by one
-// goroutine at a time.
+// RunScope is what an operation needs of the run that it works for. It is used by
+// one goroutine at a time.
 type RunScope interface {
-	// Spend pays for a request of n data operations right before it is made. If
-	// less is left, it takes nothing and returns the error to raise
+	// Spend takes n data operations off the budget, right before the attempt that
+	// costs them. If fewer are left, it takes none and returns the error to raise
 	// ([CodeBudget]).
 	Spend(n int64) error
-	// Remaining is the time until the nearest end of the run; ok is false if
+	// Remaining is the time until the nearest deadline of the run. ok is false if
 	// there is none.
 	Remaining() (d time.Duration, ok bool)
-	// Write is called before each attempt to write goes out. What it returns is
-	// called once that attempt is known to have been applied or not, or to have
-	// no effect any more.
-	Write() (settled func())
+	// Write is called before each attempt to write. The function it returns is
+	// called once the attempt is resolved: it was applied, or it wasn't and can't
+	// take effect any more. If it is never called, the attempt stays in doubt.
+	Write() (resolved func())
 }
 
-// call is one verb on its way to one answer: the only place where anything is
-// repeated.
+// call is one operation, and the attempts that it makes for one result. Nothing
+// is repeated anywhere else.
 type call struct {
 	db      *DB
 	ctx     context.Context
-	account RunScope
-	quota   *quota
+	scope   RunScope
+	quota   *quota // nil does not bound the repetitions over all calls
 	op, key string
-	// price of each attempt in data operations: one per key or entry.
+	// price is the cost of one attempt in data operations: 1 per key or entry.
 	price int64
-	// writes says that an attempt may change something. The rest concerns
-	// only those.
+	// attemptsMax is how many attempts may be made in a row for one result.
+	attemptsMax int
+	// writes reports whether an attempt may change something. The two below are
+	// only for those.
 	writes bool
-	// lostMax is how many attempts of unknown outcome may be followed by
-	// another one.
-	lostMax int
-	// strays says that an attempt of unknown outcome may still take effect
-	// after a later one was answered.
-	strays bool
+	// unknownMax is after how many attempts of unknown outcome another one may
+	// follow.
+	unknownMax int
+	// staysInDoubt reports whether an attempt of unknown outcome may still take
+	// effect after a later one was answered.
+	staysInDoubt bool
 
-	attempts int      // since something was last achieved
-	lost     int      // attempts of unknown outcome
-	settled  []func() // to be called once those can't take effect any more
+	attempts int      // made so far for the result
+	unknown  int      // of them, those of unknown outcome
+	resolved []func() // to be called when those can't take effect any more
 }
 
-// do makes attempts until one decides: applied or refused. Otherwise err is
-// what to raise, and the outcome says whether one of them may have been
-// applied.
+// do makes attempts until one is applied or refused. Otherwise err is what to
+// raise, and the outcome is Unknown if one of them may have been applied.
 func (c *call) do(once func(context.Context) outcome.Attempt) (outcome.Outcome, error) {
 	for {
-		if err := c.account.Spend(c.price); err != nil {
-			return c.giveUp(err)
+		if err := c.scope.Spend(c.price); err != nil {
+			return c.fail(err)
 		}
 		a := c.attempt(once)
 		switch a.Outcome {
 		case outcome.Applied, outcome.Refused:
 			return a.Outcome, nil
 		case outcome.Unknown:
-			c.lost++
+			c.unknown++
 		}
-		if !c.again(a) {
-			return c.giveUp(a.Err)
+		if !c.waitToRetry(a) {
+			return c.fail(a.Err)
 		}
 	}
 }
 
-// attempt makes one request, within its own time and the run's.
+// attempt makes one attempt, within its own time and the run's.
 func (c *call) attempt(once func(context.Context) outcome.Attempt) outcome.Attempt {
 	limit := attemptTime
-	if left, ok := c.account.Remaining(); ok {
+	if left, ok := c.scope.Remaining(); ok {
 		limit = min(limit, left)
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, limit)
 	defer cancel()
-	settled := func() {}
+	resolved := func() {}
 	if c.writes {
-		settled = c.account.Write()
+		resolved = c.scope.Write()
 	}
 	c.attempts++
 	a := once(ctx)
 	c.db.observe(a)
 	if a.Outcome == outcome.Unknown {
-		c.settled = append(c.settled, settled)
+		c.resolved = append(c.resolved, resolved)
 	} else {
-		settled()
+		resolved()
 	}
 	return a
 }
 
-// again decides whether another attempt is to follow a, and if so waits.
-func (c *call) again(a outcome.Attempt) bool {
-	known := cause(a.Err)
+// waitToRetry reports whether another attempt is to follow a, after the pause
+// that it makes.
+func (c *call) waitToRetry(a outcome.Attempt) bool {
+	known := classify(a.Err)
 	switch {
 	case c.ctx.Err() != nil,
-		c.attempts >= attemptsMax,
-		c.writes && c.lost > c.lostMax,
+		c.attempts >= c.attemptsMax,
+		c.writes && c.unknown > c.unknownMax,
 		a.Outcome == outcome.NotApplied && !known.Retryable:
 		return false
 	}
@@ -123,32 +126,32 @@ func (c *call) again(a outcome.Attempt) bool {
 	if known.Code == CodeThrottled {
 		base = pauseBaseThrottled
 	}
-	return c.quota.take(c.db.clock.ElapsedMax()) && c.db.pause(c.ctx, c.account, base, c.attempts)
+	return c.quota.take(c.db.clock.ElapsedMax()) && c.db.pause(c.ctx, c.scope, base, c.attempts)
 }
 
-// pause waits for the n-th time, n from 1. It is false if the run's time would
-// be over afterwards.
-func (d *DB) pause(ctx context.Context, account RunScope, base time.Duration, n int) bool {
+// pause makes the n-th pause, n from 1. It returns false if the run has no time
+// for another attempt afterwards.
+func (d *DB) pause(ctx context.Context, scope RunScope, base time.Duration, n int) bool {
 	pause := rand.N(min(base<<(n-1), pauseMax))
-	if left, ok := account.Remaining(); ok && pause+reserve > left {
+	if left, ok := scope.Remaining(); ok && pause+reserve > left {
 		return false
 	}
 	return d.clock.Sleep(ctx, pause) == nil
 }
 
-// settle tells the account that nothing of this call is on the way any more.
-func (c *call) settle() {
-	for _, settled := range c.settled {
-		settled()
+// resolve tells the scope that no attempt of the call can take effect any more.
+func (c *call) resolve() {
+	for _, resolved := range c.resolved {
+		resolved()
 	}
 }
 
-// giveUp makes the error to raise of what went wrong last.
-func (c *call) giveUp(err error) (outcome.Outcome, error) {
-	if c.lost > 0 && c.writes {
-		return outcome.Unknown, c.unknown(err)
+// fail makes the error to raise after the last attempt failed with err.
+func (c *call) fail(err error) (outcome.Outcome, error) {
+	if c.unknown > 0 && c.writes {
+		return outcome.Unknown, c.unknownError(err)
 	}
-	e := *cause(err)
+	e := *classify(err)
 	e.Op, e.Key = c.op, c.key
 	if e.Applied = ""; c.writes {
 		e.Applied = outcome.AppliedNo
@@ -156,9 +159,8 @@ func (c *call) giveUp(err error) (outcome.Outcome, error) {
 	return outcome.NotApplied, &e
 }
 
-// unknown is the error for a write of which nobody knows whether it was
-// applied.
-func (c *call) unknown(err error) error {
+// unknownError is the error for a write that may or may not have been applied.
+func (c *call) unknownError(err error) error {
 	return &outcome.Error{
 		Code:    CodeUnknown,
 		Message: "the write was sent, and it could not be found out whether it was applied",
@@ -168,9 +170,9 @@ func (c *call) unknown(err error) error {
 	}
 }
 
-// cause returns the *outcome.Error in err, or makes one that tells scripts
-// nothing of it.
-func cause(err error) *outcome.Error {
+// classify returns the [*outcome.Error] in err. If there is none, it makes one
+// that shows scripts nothing of err.
+func classify(err error) *outcome.Error {
 	var known *outcome.Error
 	if errors.As(err, &known) {
 		return known

@@ -16,14 +16,13 @@ import (
 	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
-// faulty runs fn in a bubble of fake time with a bench over a store that goes
-// wrong as told.
-func faulty(t *testing.T, faults []dbtest.Fault, fn func(*dbtest.Bench, *dbtest.Faulty)) {
+// faulty runs fn in fake time, with a fixture over a store that injects faults.
+func faulty(t *testing.T, faults []dbtest.Fault, fn func(*dbtest.Fixture, *dbtest.Faulty)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		clk := dbtest.NewClock()
 		store := &dbtest.Faulty{Store: memory.New(clock.NewDual(clk)), Faults: faults}
-		fn(dbtest.NewBench(t, store, clk), store)
+		fn(dbtest.NewFixture(t, store, clk), store)
 	})
 }
 
@@ -31,204 +30,204 @@ func repeat(fault dbtest.Fault, n int) []dbtest.Fault {
 	return slices.Repeat([]dbtest.Fault{fault}, n)
 }
 
-// rewrite changes the row of "key" behind the back of the verb under test.
-func rewrite(b *dbtest.Bench, store *dbtest.Faulty, value any) {
+// rewrite changes the row of "key" while the operation under test runs.
+func rewrite(f *dbtest.Fixture, store *dbtest.Faulty, value any) {
 	w := db.Write{Kind: db.Put, Key: db.Key{Partition: "acme/users", Key: "key"}, Value: value, Rev: "another's"}
 	if value == nil {
 		w.Kind = db.Delete
 	}
-	store.Store.Write(b.Context(), w, 0)
+	store.Store.Write(f.Context(), w, 0)
 }
 
-// A verb is one write to "key", whose row is there with the value 1 and the
+// An op is one write to "key", whose row is there with the value 1 and the
 // revision rev before. It returns whether it was applied.
-type verb func(b *dbtest.Bench, rev string) (applied bool, err error)
+type op func(f *dbtest.Fixture, rev string) (applied bool, err error)
 
 var (
-	putPlain verb = func(b *dbtest.Bench, _ string) (bool, error) {
-		rev, _, err := b.Users.Put(b.Context(), b.Account, "key", 2.0, db.PutOptions{})
+	putPlain op = func(f *dbtest.Fixture, _ string) (bool, error) {
+		rev, _, err := f.Users.Put(f.Context(), f.Scope, "key", 2.0, db.PutOptions{})
 		return rev != "", err
 	}
-	putRev verb = func(b *dbtest.Bench, rev string) (bool, error) {
-		rev, _, err := b.Users.Put(b.Context(), b.Account, "key", 2.0, db.PutOptions{If: db.Condition{Rev: rev}})
+	putRev op = func(f *dbtest.Fixture, rev string) (bool, error) {
+		rev, _, err := f.Users.Put(f.Context(), f.Scope, "key", 2.0, db.PutOptions{If: db.Condition{Rev: rev}})
 		return rev != "", err
 	}
-	deletePlain verb = func(b *dbtest.Bench, _ string) (bool, error) {
-		ok, _, err := b.Users.Delete(b.Context(), b.Account, "key", db.Condition{})
+	deletePlain op = func(f *dbtest.Fixture, _ string) (bool, error) {
+		ok, _, err := f.Users.Delete(f.Context(), f.Scope, "key", db.Condition{})
 		return ok, err
 	}
-	deleteRev verb = func(b *dbtest.Bench, rev string) (bool, error) {
-		ok, _, err := b.Users.Delete(b.Context(), b.Account, "key", db.Condition{Rev: rev})
+	deleteRev op = func(f *dbtest.Fixture, rev string) (bool, error) {
+		ok, _, err := f.Users.Delete(f.Context(), f.Scope, "key", db.Condition{Rev: rev})
 		return ok, err
 	}
-	addOne verb = func(b *dbtest.Bench, _ string) (bool, error) {
-		sum, ok, _, err := b.Users.Add(b.Context(), b.Account, "key", 1, db.AddOptions{})
-		if ok && sum != 2 {
-			b.Errorf("1 + 1 = %v", sum)
+	addOne op = func(f *dbtest.Fixture, _ string) (bool, error) {
+		result, err := f.Users.Add(f.Context(), f.Scope, "key", 1, db.AddOptions{})
+		if result.Applied && result.Sum != 2 {
+			f.Errorf("1 + 1 = %v", result.Sum)
 		}
-		return ok, err
+		return result.Applied, err
 	}
-	updateRow verb = func(b *dbtest.Bench, _ string) (bool, error) {
-		row, err := b.Users.Update(b.Context(), b.Account, "key", func(row *db.Row) (any, error) { return row.Value.(float64) + 1, nil })
+	updateRow op = func(f *dbtest.Fixture, _ string) (bool, error) {
+		row, err := f.Users.Update(f.Context(), f.Scope, "key", func(row *db.Row) (any, error) { return row.Value.(float64) + 1, nil })
 		return row != nil, err
 	}
-	atomicAdd verb = func(b *dbtest.Bench, _ string) (bool, error) {
-		e, err := b.Users.ToAdd("key", 1, db.AddOptions{})
+	atomicAdd op = func(f *dbtest.Fixture, _ string) (bool, error) {
+		e, err := f.Users.ToAdd("key", 1, db.AddOptions{})
 		if err != nil {
 			return false, err
 		}
-		_, failed, err := b.DB.Atomic(b.Context(), b.Account, "acme", []db.Entry{e})
+		_, failed, err := f.DB.Atomic(f.Context(), f.Scope, "acme", []db.Entry{e})
 		return err == nil && failed == nil, err
 	}
 )
 
-func TestWhatIsRaisedOrReturnedForEachFault(t *testing.T) {
+func TestWriteUnderEachFault(t *testing.T) {
 	const (
-		lost, dropped, throttled = dbtest.Lost, dbtest.Dropped, dbtest.Throttled
-		conflict, down, denied   = dbtest.Conflict, dbtest.Down, dbtest.Denied
+		lost, dropped, throttled = dbtest.ResponseLost, dbtest.RequestLost, dbtest.Throttled
+		conflict, down, denied   = dbtest.Conflict, dbtest.Unreachable, dbtest.Denied
 	)
 	for _, test := range []struct {
 		name   string
-		verb   verb
+		op     op
 		faults []dbtest.Fault
-		// between is what another one makes of the row after the first attempt.
+		// between is what another write makes of the row after the first attempt.
 		between  any
 		applied  bool
 		code     string
 		value    any // afterwards
 		attempts int
-		open     bool // something may still be on its way
+		inDoubt  bool // an attempt may still take effect
 	}{
-		{name: "a put that is throttled is repeated", verb: putRev, faults: []dbtest.Fault{throttled, throttled}, applied: true, value: 2.0, attempts: 3},
-		{name: "a put that meets a transaction is repeated", verb: putRev, faults: []dbtest.Fault{conflict}, applied: true, value: 2.0, attempts: 2},
-		{name: "a put that can't be sent is repeated", verb: putRev, faults: repeat(down, 3), applied: true, value: 2.0, attempts: 4},
-		{name: "a put is not repeated when it is denied", verb: putRev, faults: []dbtest.Fault{denied}, code: db.CodeUnavailable, value: 1.0, attempts: 1},
-		{name: "a put gives up after four attempts, throttled", verb: putRev, faults: repeat(throttled, 9), code: db.CodeThrottled, value: 1.0, attempts: 4},
-		{name: "a put gives up after four attempts, down", verb: putRev, faults: repeat(down, 9), code: db.CodeUnavailable, value: 1.0, attempts: 4},
-		{name: "a put gives up after four attempts, conflict", verb: putRev, faults: repeat(conflict, 9), code: db.CodeContention, value: 1.0, attempts: 4},
+		{name: "a throttled put is repeated", op: putRev, faults: []dbtest.Fault{throttled, throttled}, applied: true, value: 2.0, attempts: 3},
+		{name: "a put that meets a transaction is repeated", op: putRev, faults: []dbtest.Fault{conflict}, applied: true, value: 2.0, attempts: 2},
+		{name: "a put that can't be sent is repeated", op: putRev, faults: repeat(down, 3), applied: true, value: 2.0, attempts: 4},
+		{name: "a put is not repeated when it is denied", op: putRev, faults: []dbtest.Fault{denied}, code: db.CodeUnavailable, value: 1.0, attempts: 1},
+		{name: "a put gives up after four attempts, throttled", op: putRev, faults: repeat(throttled, 9), code: db.CodeThrottled, value: 1.0, attempts: 4},
+		{name: "a put gives up after four attempts, down", op: putRev, faults: repeat(down, 9), code: db.CodeUnavailable, value: 1.0, attempts: 4},
+		{name: "a put gives up after four attempts, conflict", op: putRev, faults: repeat(conflict, 9), code: db.CodeContention, value: 1.0, attempts: 4},
 
-		{name: "a put with a revision knows its own lost write", verb: putRev, faults: []dbtest.Fault{lost}, applied: true, value: 2.0, attempts: 2},
-		{name: "a put with a revision that was dropped is repeated", verb: putRev, faults: []dbtest.Fault{dropped}, applied: true, value: 2.0, attempts: 2},
-		{name: "a put with a revision is repeated once", verb: putRev, faults: repeat(dropped, 9), code: db.CodeUnknown, value: 1.0, attempts: 2, open: true},
-		{name: "a lost put that another one replaced is unknown", verb: putRev, faults: []dbtest.Fault{lost}, between: 7.0, code: db.CodeUnknown, value: 7.0, attempts: 2, open: true},
-		{name: "a plain put is repeated, but the first may still come", verb: putPlain, faults: []dbtest.Fault{dropped}, applied: true, value: 2.0, attempts: 2, open: true},
-		{name: "a plain put of which nothing is heard is unknown", verb: putPlain, faults: repeat(dropped, 9), code: db.CodeUnknown, value: 1.0, attempts: 4, open: true},
-		{name: "an unknown put stays unknown when the next is turned down", verb: putPlain, faults: []dbtest.Fault{dropped, denied}, code: db.CodeUnknown, value: 1.0, attempts: 2, open: true},
+		{name: "a put with a revision recognises its own lost write", op: putRev, faults: []dbtest.Fault{lost}, applied: true, value: 2.0, attempts: 2},
+		{name: "a put with a revision whose request was lost is repeated", op: putRev, faults: []dbtest.Fault{dropped}, applied: true, value: 2.0, attempts: 2},
+		{name: "a put with a revision is repeated once", op: putRev, faults: repeat(dropped, 9), code: db.CodeUnknown, value: 1.0, attempts: 2, inDoubt: true},
+		{name: "a lost put that another write replaced is unknown", op: putRev, faults: []dbtest.Fault{lost}, between: 7.0, code: db.CodeUnknown, value: 7.0, attempts: 2, inDoubt: true},
+		{name: "a plain put is repeated, but the first attempt is in doubt", op: putPlain, faults: []dbtest.Fault{dropped}, applied: true, value: 2.0, attempts: 2, inDoubt: true},
+		{name: "a plain put of which every request is lost is unknown", op: putPlain, faults: repeat(dropped, 9), code: db.CodeUnknown, value: 1.0, attempts: 4, inDoubt: true},
+		{name: "an unknown put stays unknown when the next attempt is rejected", op: putPlain, faults: []dbtest.Fault{dropped, denied}, code: db.CodeUnknown, value: 1.0, attempts: 2, inDoubt: true},
 
-		{name: "a plain delete that finds nothing the second time is true", verb: deletePlain, faults: []dbtest.Fault{lost}, applied: true, attempts: 2, open: true},
-		{name: "a delete with a revision that finds nothing the second time is unknown", verb: deleteRev, faults: []dbtest.Fault{lost}, code: db.CodeUnknown, attempts: 2, open: true},
-		{name: "a delete with a revision that was dropped is repeated", verb: deleteRev, faults: []dbtest.Fault{dropped}, applied: true, attempts: 2},
+		{name: "a plain delete that finds nothing the second time is true", op: deletePlain, faults: []dbtest.Fault{lost}, applied: true, attempts: 2, inDoubt: true},
+		{name: "a delete with a revision that finds nothing the second time is unknown", op: deleteRev, faults: []dbtest.Fault{lost}, code: db.CodeUnknown, attempts: 2, inDoubt: true},
+		{name: "a delete with a revision whose request was lost is repeated", op: deleteRev, faults: []dbtest.Fault{dropped}, applied: true, attempts: 2},
 
-		{name: "an addition that was lost is looked up", verb: addOne, faults: []dbtest.Fault{lost}, applied: true, value: 2.0, attempts: 2},
-		{name: "an addition that was dropped is never sent again", verb: addOne, faults: []dbtest.Fault{dropped}, code: db.CodeUnknown, value: 1.0, attempts: 2, open: true},
-		{name: "a lost addition that another one replaced is unknown", verb: addOne, faults: []dbtest.Fault{lost}, between: 7.0, code: db.CodeUnknown, value: 7.0, attempts: 2, open: true},
-		{name: "an addition that was turned down is repeated", verb: addOne, faults: []dbtest.Fault{throttled, conflict, down}, applied: true, value: 2.0, attempts: 4},
-		{name: "a lost addition that can't be looked up is unknown", verb: addOne, faults: append([]dbtest.Fault{lost}, repeat(down, 9)...), code: db.CodeUnknown, value: 2.0, attempts: 5, open: true},
+		{name: "an addition that was lost is looked up", op: addOne, faults: []dbtest.Fault{lost}, applied: true, value: 2.0, attempts: 2},
+		{name: "an addition whose request was lost is never sent again", op: addOne, faults: []dbtest.Fault{dropped}, code: db.CodeUnknown, value: 1.0, attempts: 2, inDoubt: true},
+		{name: "a lost addition that another write replaced is unknown", op: addOne, faults: []dbtest.Fault{lost}, between: 7.0, code: db.CodeUnknown, value: 7.0, attempts: 2, inDoubt: true},
+		{name: "an addition that was rejected is repeated", op: addOne, faults: []dbtest.Fault{throttled, conflict, down}, applied: true, value: 2.0, attempts: 4},
+		{name: "a lost addition that can't be looked up is unknown", op: addOne, faults: append([]dbtest.Fault{lost}, repeat(down, 9)...), code: db.CodeUnknown, value: 2.0, attempts: 5, inDoubt: true},
 
-		{name: "an update knows its own lost write", verb: updateRow, faults: []dbtest.Fault{dbtest.None, lost}, applied: true, value: 2.0, attempts: 3},
-		{name: "an update repeats its read", verb: updateRow, faults: []dbtest.Fault{down, throttled}, applied: true, value: 2.0, attempts: 4},
+		{name: "an update recognises its own lost write", op: updateRow, faults: []dbtest.Fault{dbtest.None, lost}, applied: true, value: 2.0, attempts: 3},
+		{name: "an update repeats its read", op: updateRow, faults: []dbtest.Fault{down, throttled}, applied: true, value: 2.0, attempts: 4},
 
-		{name: "a transaction that was lost is applied once", verb: atomicAdd, faults: []dbtest.Fault{lost, lost}, applied: true, value: 2.0, attempts: 3},
-		{name: "a transaction that was dropped is repeated", verb: atomicAdd, faults: []dbtest.Fault{dropped, conflict, throttled}, applied: true, value: 2.0, attempts: 4},
-		{name: "a transaction of which nothing is heard is unknown", verb: atomicAdd, faults: repeat(dropped, 9), code: db.CodeUnknown, value: 1.0, attempts: 4, open: true},
-		{name: "a transaction gives up after four conflicts", verb: atomicAdd, faults: repeat(conflict, 9), code: db.CodeContention, value: 1.0, attempts: 4},
+		{name: "a transaction that was lost is applied once", op: atomicAdd, faults: []dbtest.Fault{lost, lost}, applied: true, value: 2.0, attempts: 3},
+		{name: "a transaction whose request was lost is repeated", op: atomicAdd, faults: []dbtest.Fault{dropped, conflict, throttled}, applied: true, value: 2.0, attempts: 4},
+		{name: "a transaction of which every request is lost is unknown", op: atomicAdd, faults: repeat(dropped, 9), code: db.CodeUnknown, value: 1.0, attempts: 4, inDoubt: true},
+		{name: "a transaction gives up after four conflicts", op: atomicAdd, faults: repeat(conflict, 9), code: db.CodeContention, value: 1.0, attempts: 4},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			faulty(t, nil, func(b *dbtest.Bench, store *dbtest.Faulty) {
-				rev := b.Put("key", 1.0)
-				store.Faults, store.Attempts, b.Account.Spent = test.faults, 0, 0
+			faulty(t, nil, func(f *dbtest.Fixture, store *dbtest.Faulty) {
+				rev := f.Put("key", 1.0)
+				store.Faults, store.Attempts, f.Scope.Spent = test.faults, 0, 0
 				if test.between != nil {
 					store.Before = func(attempt int) {
 						if attempt == 2 {
-							rewrite(b, store, test.between)
+							rewrite(f, store, test.between)
 						}
 					}
 				}
-				applied, err := test.verb(b, rev)
-				checkOutcome(b, applied, err, test.applied, test.code, test.open)
-				if store.Attempts != test.attempts || b.Account.Spent != int64(test.attempts) {
-					b.Errorf("made %d attempts for %d operations, want %d", store.Attempts, b.Account.Spent, test.attempts)
+				applied, err := test.op(f, rev)
+				checkOutcome(f, applied, err, test.applied, test.code, test.inDoubt)
+				if store.Attempts != test.attempts || f.Scope.Spent != int64(test.attempts) {
+					f.Errorf("made %d attempts for %d operations, want %d", store.Attempts, f.Scope.Spent, test.attempts)
 				}
 				store.Faults, store.Before = nil, nil
-				b.WantValue("key", test.value)
+				f.WantValue("key", test.value)
 			})
 		})
 	}
 }
 
-func checkOutcome(b *dbtest.Bench, applied bool, err error, wantApplied bool, wantCode string, wantOpen bool) {
-	b.Helper()
+func checkOutcome(f *dbtest.Fixture, applied bool, err error, wantApplied bool, wantCode string, wantInDoubt bool) {
+	f.Helper()
 	if wantCode == "" && err != nil || applied != wantApplied {
-		b.Errorf("applied is %v, error %v; want %v, %q", applied, err, wantApplied, wantCode)
+		f.Errorf("applied is %v, error %v; want %v, %q", applied, err, wantApplied, wantCode)
 	}
 	if wantCode != "" {
-		e := b.WantCode(err, wantCode)
+		e := f.WantCode(err, wantCode)
 		want := outcome.AppliedNo
 		if wantCode == db.CodeUnknown {
 			want = outcome.AppliedUnknown
 		}
 		if e.Applied != want || e.Key == "" && e.Op != "atomic" || e.Op == "" {
-			b.Errorf("the error is %+v, want applied %q, verb and key", e, want)
+			f.Errorf("the error is %+v, want applied %q, op and key", e, want)
 		}
 	}
-	if open := b.Account.Open > 0; open != wantOpen {
-		b.Errorf("something may be on its way: %v, want %v", open, wantOpen)
+	if inDoubt := f.Scope.InDoubt > 0; inDoubt != wantInDoubt {
+		f.Errorf("an attempt is in doubt: %v, want %v", inDoubt, wantInDoubt)
 	}
 }
 
-func TestAPutOfSomethingNewKnowsItsOwnLostWrite(t *testing.T) {
-	faulty(t, []dbtest.Fault{dbtest.Lost}, func(b *dbtest.Bench, store *dbtest.Faulty) {
-		rev := b.PutWith("key", 1.0, db.PutOptions{If: db.Condition{New: true}})
-		if got := b.Get("key").Rev; got != rev || b.Account.Open != 0 {
-			b.Errorf("revision is %q and %d writes are unsettled, want %q and none", rev, b.Account.Open, got)
+func TestPutOfANewRowRecognisesItsLostWrite(t *testing.T) {
+	faulty(t, []dbtest.Fault{dbtest.ResponseLost}, func(f *dbtest.Fixture, store *dbtest.Faulty) {
+		rev := f.PutWith("key", 1.0, db.PutOptions{If: db.Condition{New: true}})
+		if got := f.Get("key").Rev; got != rev || f.Scope.InDoubt != 0 {
+			f.Errorf("revision is %q and %d writes are in doubt, want %q and none", rev, f.Scope.InDoubt, got)
 		}
 	})
 }
 
-func TestTheAttemptsOfOneTransactionAreTheSame(t *testing.T) {
-	faulty(t, []dbtest.Fault{dbtest.Lost, dbtest.Conflict}, func(b *dbtest.Bench, store *dbtest.Faulty) {
-		store.Before = func(int) { b.Clock.Advance(2 * time.Second) }
+func TestAtomicKeepsTokenAndTimeOverItsAttempts(t *testing.T) {
+	faulty(t, []dbtest.Fault{dbtest.ResponseLost, dbtest.Conflict}, func(f *dbtest.Fixture, store *dbtest.Faulty) {
+		store.Before = func(int) { f.Clock.Advance(2 * time.Second) }
 		for range 2 {
-			if _, err := atomicAdd(b, ""); err != nil {
-				b.Fatal(err)
+			if _, err := atomicAdd(f, ""); err != nil {
+				f.Fatal(err)
 			}
 		}
 		if tokens := store.Tokens; len(tokens) != 4 || tokens[0] != tokens[1] || tokens[1] != tokens[2] || tokens[2] == tokens[3] {
-			b.Errorf("tokens are %q, want one for the first three and another", tokens)
+			f.Errorf("tokens are %q, want one for the first three and another", tokens)
 		}
 		if times := store.Times; times[0] != times[1] || times[1] != times[2] {
-			b.Errorf("times are %v, want one for the first three", times)
+			f.Errorf("times are %v, want one for the first three", times)
 		}
 	})
 }
 
-func TestACounterThatHasExpiredStartsAnewWhereAdditionsCannotReplaceIt(t *testing.T) {
-	stays := repeat(dbtest.ExpiredStays, 9)
-	faulty(t, stays, func(b *dbtest.Bench, store *dbtest.Faulty) {
+func TestAddReplacesAnExpiredCounter(t *testing.T) {
+	stays := repeat(dbtest.AddMeetsExpired, 9)
+	faulty(t, stays, func(f *dbtest.Fixture, store *dbtest.Faulty) {
 		for _, key := range []string{"single", "in a transaction"} {
-			b.PutWith(key, 100.0, db.PutOptions{TTL: time.Second})
+			f.PutWith(key, 100.0, db.PutOptions{TTL: time.Second})
 		}
-		b.Clock.Advance(time.Minute)
-		sum, ok, _, err := b.Users.Add(b.Context(), b.Account, "single", 5, db.AddOptions{TTL: time.Hour})
-		if sum != 5 || !ok || err != nil {
-			b.Errorf("add = %v, %v, %v; want 5", sum, ok, err)
+		f.Clock.Advance(time.Minute)
+		result, err := f.Users.Add(f.Context(), f.Scope, "single", 5, db.AddOptions{TTL: time.Hour})
+		if result.Sum != 5 || !result.Applied || err != nil {
+			f.Errorf("add = %+v, %v; want 5", result, err)
 		}
-		e, err := b.Users.ToAdd("in a transaction", 5, db.AddOptions{TTL: time.Hour})
+		e, err := f.Users.ToAdd("in a transaction", 5, db.AddOptions{TTL: time.Hour})
 		if err != nil {
-			b.Fatal(err)
+			f.Fatal(err)
 		}
-		if _, failed, err := b.DB.Atomic(b.Context(), b.Account, "acme", []db.Entry{e}); failed != nil || err != nil {
-			b.Errorf("atomic = %v, %v; want none to fail", failed, err)
+		if _, failed, err := f.DB.Atomic(f.Context(), f.Scope, "acme", []db.Entry{e}); failed != nil || err != nil {
+			f.Errorf("atomic = %v, %v; want none to fail", failed, err)
 		}
-		b.WantValue("single", 5.0)
-		b.WantValue("in a transaction", 5.0)
-		if b.Get("single").Expires == 0 || b.Account.Open != 0 {
-			b.Errorf("the counter has no lifetime, or %d writes are unsettled", b.Account.Open)
+		f.WantValue("single", 5.0)
+		f.WantValue("in a transaction", 5.0)
+		if f.Get("single").Expires == 0 || f.Scope.InDoubt != 0 {
+			f.Errorf("the counter has no lifetime, or %d writes are in doubt", f.Scope.InDoubt)
 		}
 	})
 }
 
-func TestABatchIsReadToItsEnd(t *testing.T) {
+func TestGetManyReadsAllKeys(t *testing.T) {
 	var keys []string
 	for i := range 10 {
 		keys = append(keys, fmt.Sprint("key", i))
@@ -238,102 +237,102 @@ func TestABatchIsReadToItsEnd(t *testing.T) {
 		faults []dbtest.Fault
 		spent  int64
 	}{
-		{"with too much to answer at once", repeat(dbtest.Down, 3), 10 + 5 + 2 + 10*1},
-		{"in parts", repeat(dbtest.Unprocessed, 4), 10 + 5 + 2 + 1},
-		{"after errors", []dbtest.Fault{dbtest.Down, dbtest.Unprocessed, dbtest.NothingRead, dbtest.Throttled}, 10 + 5 + 5 + 5 + 5 + 2},
+		{"with too much to answer at once", repeat(dbtest.Unreachable, 3), 10 + 5 + 2 + 10*1},
+		{"in parts", repeat(dbtest.HalfUnprocessed, 4), 10 + 5 + 2 + 1},
+		{"after errors", []dbtest.Fault{dbtest.Unreachable, dbtest.HalfUnprocessed, dbtest.AllUnprocessed, dbtest.Throttled}, 10 + 5 + 5 + 5 + 5 + 2},
 	} {
-		faulty(t, nil, func(b *dbtest.Bench, store *dbtest.Faulty) {
+		faulty(t, nil, func(f *dbtest.Fixture, store *dbtest.Faulty) {
 			for _, key := range keys[1:] {
-				b.Put(key, key)
+				f.Put(key, key)
 			}
-			store.Faults, b.Account.Spent = test.faults, 0
-			got, err := b.Users.GetMany(b.Context(), b.Account, keys, false)
+			store.Faults, f.Scope.Spent = test.faults, 0
+			got, err := f.Users.GetMany(f.Context(), f.Scope, keys, false)
 			if err != nil || len(got) != 9 || got["key0"] != nil || got["key9"].Value != "key9" {
-				b.Errorf("%s: got %d rows, %v; want all 9", test.name, len(got), err)
+				f.Errorf("%s: got %d rows, %v; want all 9", test.name, len(got), err)
 			}
-			if b.Account.Spent != test.spent {
-				b.Errorf("%s: cost %d operations, want %d", test.name, b.Account.Spent, test.spent)
+			if f.Scope.Spent != test.spent {
+				f.Errorf("%s: cost %d operations, want %d", test.name, f.Scope.Spent, test.spent)
 			}
-			store.Faults = append([]dbtest.Fault{dbtest.Unprocessed}, repeat(dbtest.NothingRead, 9)...)
-			got, err = b.Users.GetMany(b.Context(), b.Account, keys, false)
-			if b.WantCode(err, db.CodeThrottled); got != nil {
-				b.Errorf("%s: a part was returned as the whole", test.name)
+			store.Faults = append([]dbtest.Fault{dbtest.HalfUnprocessed}, repeat(dbtest.AllUnprocessed, 9)...)
+			got, err = f.Users.GetMany(f.Context(), f.Scope, keys, false)
+			if f.WantCode(err, db.CodeThrottled); got != nil {
+				f.Errorf("%s: a part was returned as the whole", test.name)
 			}
 		})
 	}
 }
 
-func TestABudgetThatRunsOutIsRaised(t *testing.T) {
+func TestBudgetThatRunsOutIsRaised(t *testing.T) {
 	for _, test := range []struct {
 		faults []dbtest.Fault
 		left   int64
-		verb   verb
+		op     op
 		code   string
 	}{
 		{nil, 0, putRev, db.CodeBudget},
 		{repeat(dbtest.Throttled, 9), 2, putRev, db.CodeBudget},
-		{repeat(dbtest.Dropped, 9), 1, putRev, db.CodeUnknown},
-		{repeat(dbtest.Lost, 9), 1, addOne, db.CodeUnknown},
+		{repeat(dbtest.RequestLost, 9), 1, putRev, db.CodeUnknown},
+		{repeat(dbtest.ResponseLost, 9), 1, addOne, db.CodeUnknown},
 		{nil, 1, updateRow, db.CodeBudget},
 	} {
-		faulty(t, nil, func(b *dbtest.Bench, store *dbtest.Faulty) {
-			rev := b.Put("key", 1.0)
-			store.Faults, store.Attempts, b.Account.Left = test.faults, 0, test.left
-			_, err := test.verb(b, rev)
-			b.WantCode(err, test.code)
+		faulty(t, nil, func(f *dbtest.Fixture, store *dbtest.Faulty) {
+			rev := f.Put("key", 1.0)
+			store.Faults, store.Attempts, f.Scope.Left = test.faults, 0, test.left
+			_, err := test.op(f, rev)
+			f.WantCode(err, test.code)
 			if store.Attempts != int(test.left) {
-				b.Errorf("%d attempts were made of %d", store.Attempts, test.left)
+				f.Errorf("%d attempts were made of %d", store.Attempts, test.left)
 			}
 		})
 	}
 }
 
-func TestNoPauseGoesPastTheEndOfTheRun(t *testing.T) {
-	faulty(t, repeat(dbtest.Throttled, 9), func(b *dbtest.Bench, store *dbtest.Faulty) {
-		b.Account.Time = 10 * time.Millisecond
-		_, err := b.Users.Get(b.Context(), b.Account, "key", false)
-		b.WantCode(err, db.CodeThrottled)
+func TestPauseNeverGoesPastTheDeadline(t *testing.T) {
+	faulty(t, repeat(dbtest.Throttled, 9), func(f *dbtest.Fixture, store *dbtest.Faulty) {
+		f.Scope.Time = 10 * time.Millisecond
+		_, err := f.Users.Get(f.Context(), f.Scope, "key", false)
+		f.WantCode(err, db.CodeThrottled)
 		if store.Attempts != 1 {
-			b.Errorf("%d attempts were made, want 1", store.Attempts)
+			f.Errorf("%d attempts were made, want 1", store.Attempts)
 		}
 	})
 }
 
-func TestPausesAreRandomAndLongerWhenTheStoreIsOverloaded(t *testing.T) {
-	for fault, most := range map[dbtest.Fault]time.Duration{dbtest.Down: 25 * time.Millisecond, dbtest.Throttled: 100 * time.Millisecond} {
-		faulty(t, nil, func(b *dbtest.Bench, store *dbtest.Faulty) {
+func TestPausesAreRandomAndLongerWhenThrottled(t *testing.T) {
+	for fault, most := range map[dbtest.Fault]time.Duration{dbtest.Unreachable: 25 * time.Millisecond, dbtest.Throttled: 100 * time.Millisecond} {
+		faulty(t, nil, func(f *dbtest.Fixture, store *dbtest.Faulty) {
 			var longest time.Duration
 			for range 90 {
 				store.Faults = []dbtest.Fault{fault}
 				start := time.Now()
-				b.Get("key")
+				f.Get("key")
 				longest = max(longest, time.Since(start))
 			}
 			if longest > most || longest < most/2 {
-				b.Errorf("the longest of 90 first pauses took %v, want nearly %v", longest, most)
+				f.Errorf("the longest of 90 first pauses took %v, want nearly %v", longest, most)
 			}
 		})
 	}
 }
 
-func TestAPauseEndsWithTheContext(t *testing.T) {
-	faulty(t, repeat(dbtest.Throttled, 9), func(b *dbtest.Bench, store *dbtest.Faulty) {
-		ctx, cancel := context.WithCancel(b.Context())
+func TestPauseEndsWithTheContext(t *testing.T) {
+	faulty(t, repeat(dbtest.Throttled, 9), func(f *dbtest.Fixture, store *dbtest.Faulty) {
+		ctx, cancel := context.WithCancel(f.Context())
 		store.Before = func(int) { cancel() }
-		_, err := b.Users.Get(ctx, b.Account, "key", false)
+		_, err := f.Users.Get(ctx, f.Scope, "key", false)
 		if err == nil || store.Attempts != 1 {
-			b.Errorf("error is %v after %d attempts, want one after 1", err, store.Attempts)
+			f.Errorf("error is %v after %d attempts, want one after 1", err, store.Attempts)
 		}
 	})
 }
 
-func TestAnAttemptTakesASecondAndAHalfAtMost(t *testing.T) {
+func TestAttemptHasATimeLimit(t *testing.T) {
 	for left, want := range map[time.Duration]time.Duration{0: 1500 * time.Millisecond, time.Second: time.Second, time.Hour: 1500 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
 			store := &silent{}
-			b := dbtest.NewBench(t, store, dbtest.NewClock())
-			b.Account.Left, b.Account.Time = 1, left
-			if _, err := b.Users.Get(b.Context(), b.Account, "key", false); err == nil || store.waited != want {
+			f := dbtest.NewFixture(t, store, dbtest.NewClock())
+			f.Scope.Left, f.Scope.Time = 1, left
+			if _, err := f.Users.Get(f.Context(), f.Scope, "key", false); err == nil || store.waited != want {
 				t.Errorf("with %v left, an attempt took %v (%v), want %v", left, store.waited, err, want)
 			}
 		})
@@ -346,52 +345,52 @@ type silent struct {
 	waited time.Duration
 }
 
-func (s *silent) Get(ctx context.Context, _ db.Key, _ bool) (answer db.RowResult) {
+func (s *silent) Get(ctx context.Context, _ db.Key, _ bool) (result db.RowResult) {
 	start := time.Now()
 	<-ctx.Done()
 	s.waited = time.Since(start)
-	answer.Outcome, answer.Err = outcome.NotApplied, ctx.Err()
-	return answer
+	result.Outcome, result.Err = outcome.NotApplied, ctx.Err()
+	return result
 }
 
-func TestOneTenantsTroubleLeavesAnotherItsRepetitions(t *testing.T) {
-	faulty(t, nil, func(b *dbtest.Bench, store *dbtest.Faulty) {
+func TestQuotaOfOneTenantLeavesOthersTheirs(t *testing.T) {
+	faulty(t, nil, func(f *dbtest.Fixture, store *dbtest.Faulty) {
 		for range 60 {
 			store.Faults = repeat(dbtest.Throttled, 4)
-			b.Users.Get(b.Context(), &dbtest.RunScope{Left: 4, Time: time.Hour}, "key", false)
+			f.Users.Get(f.Context(), &dbtest.RunScope{Left: 4, Time: time.Hour}, "key", false)
 		}
-		store.Faults, store.Attempts = repeat(dbtest.Down, 1), 0
-		_, err := b.Users.Get(b.Context(), b.Account, "key", false)
-		if b.WantCode(err, db.CodeUnavailable); store.Attempts != 1 {
-			b.Errorf("the troubled tenant had %d attempts, want 1", store.Attempts)
+		store.Faults, store.Attempts = repeat(dbtest.Unreachable, 1), 0
+		_, err := f.Users.Get(f.Context(), f.Scope, "key", false)
+		if f.WantCode(err, db.CodeUnavailable); store.Attempts != 1 {
+			f.Errorf("the tenant had %d attempts, want 1", store.Attempts)
 		}
-		store.Faults = repeat(dbtest.Down, 1)
-		if _, err := b.Partition("other", "users").Get(b.Context(), b.Account, "key", false); err != nil {
-			b.Errorf("another tenant's request was not repeated: %v", err)
+		store.Faults = repeat(dbtest.Unreachable, 1)
+		if _, err := f.Partition("other", "users").Get(f.Context(), f.Scope, "key", false); err != nil {
+			f.Errorf("another tenant's request was not repeated: %v", err)
 		}
-		b.Clock.Advance(time.Minute)
-		store.Faults = repeat(dbtest.Down, 1)
-		if _, err := b.Users.Get(b.Context(), b.Account, "key", false); err != nil {
-			b.Errorf("the tenant's repetitions did not come back: %v", err)
+		f.Clock.Advance(time.Minute)
+		store.Faults = repeat(dbtest.Unreachable, 1)
+		if _, err := f.Users.Get(f.Context(), f.Scope, "key", false); err != nil {
+			f.Errorf("the tenant's repetitions did not come back: %v", err)
 		}
 	})
 }
 
-func TestScriptsSeeNothingOfWhatAnEngineSays(t *testing.T) {
-	faulty(t, repeat(dbtest.Down, 9), func(b *dbtest.Bench, _ *dbtest.Faulty) {
-		_, err := b.Users.Get(b.Context(), b.Account, "key", false)
-		e := b.WantCode(err, db.CodeUnavailable)
+func TestErrorsHideTheEnginesCause(t *testing.T) {
+	faulty(t, repeat(dbtest.Unreachable, 9), func(f *dbtest.Fixture, _ *dbtest.Faulty) {
+		_, err := f.Users.Get(f.Context(), f.Scope, "key", false)
+		e := f.WantCode(err, db.CodeUnavailable)
 		if want := "db_unavailable in get: the store can't be reached"; e.Error() != want || errors.Unwrap(e) == nil || !e.Retryable {
-			b.Errorf("error is %q with cause %v, want %q and the cause", e, errors.Unwrap(e), want)
+			f.Errorf("error is %q with cause %v, want %q and the cause", e, errors.Unwrap(e), want)
 		}
 	})
 }
 
-func TestEveryAttemptIsShownToTheObserver(t *testing.T) {
+func TestObserverSeesEveryAttempt(t *testing.T) {
 	clk := dbtest.NewClock()
 	dual := clock.NewDual(clk)
 	var seen []outcome.Outcome
-	store := &dbtest.Faulty{Store: memory.New(dual), Faults: []dbtest.Fault{dbtest.Down}}
+	store := &dbtest.Faulty{Store: memory.New(dual), Faults: []dbtest.Fault{dbtest.Unreachable}}
 	d := db.New(store, dual, func(a outcome.Attempt) { seen = append(seen, a.Outcome) })
 	p, err := d.Open("acme", "users")
 	if err != nil {

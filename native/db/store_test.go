@@ -10,7 +10,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native/db/memory"
 )
 
-func TestARowLivesUntilTheSecondItExpires(t *testing.T) {
+func TestRowIsAliveUntilItExpires(t *testing.T) {
 	for _, test := range []struct {
 		row  *db.Row
 		now  int64
@@ -28,7 +28,7 @@ func TestARowLivesUntilTheSecondItExpires(t *testing.T) {
 	}
 }
 
-func TestTheMomentOfExpiryIsRoundedUp(t *testing.T) {
+func TestExpiryIsRoundedUpToASecond(t *testing.T) {
 	for _, test := range []struct {
 		millis int64
 		ttl    time.Duration
@@ -41,9 +41,9 @@ func TestTheMomentOfExpiryIsRoundedUp(t *testing.T) {
 		{1000_000, time.Nanosecond, 1001},
 	} {
 		clk := dbtest.NewStoppedClock(time.UnixMilli(test.millis))
-		b := dbtest.NewBench(t, memory.New(clock.NewDual(clk)), clk)
-		b.PutWith("key", true, db.PutOptions{TTL: test.ttl})
-		if got := b.Get("key").Expires; got != test.want {
+		f := dbtest.NewFixture(t, memory.New(clock.NewDual(clk)), clk)
+		f.PutWith("key", true, db.PutOptions{TTL: test.ttl})
+		if got := f.Get("key").Expires; got != test.want {
 			t.Errorf("written at %d ms for %v, a row expires at %d, want %d", test.millis, test.ttl, got, test.want)
 		}
 	}

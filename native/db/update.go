@@ -2,27 +2,26 @@ package db
 
 import "context"
 
-// triesMax is how often Update calls its function at most.
-const triesMax = 8
+// updatesMax is how often Update calls its function at most.
+const updatesMax = 8
 
-// Update replaces the value under key by what change makes of it: change gets
-// the row, nil if there is none, and returns the new value, or nil to leave
-// everything as it is. If somebody else writes in between, change is called
-// again with what is there now, up to 8 times ([CodeContention]); it runs
-// outside of any transaction, so it may take its time. The row keeps its
-// expiry.
+// Update replaces the value under key. It calls change with the row, nil if there
+// is none, and stores what change returns; nil leaves the row as it is. If another
+// write comes between, change is called again with the new row, up to 8 times
+// ([CodeContention]). It runs outside of any transaction, so it may be slow. The
+// row keeps its expiry.
 //
-// It returns the row as written, nil if change returned nil. Errors of change
+// Update returns the row as written, nil if change returned nil. Errors of change
 // are returned as they are.
-func (p *Partition) Update(ctx context.Context, account RunScope, key string, change func(*Row) (any, error)) (*Row, error) {
+func (p *Partition) Update(ctx context.Context, scope RunScope, key string, change func(*Row) (any, error)) (*Row, error) {
 	if err := checkKey(key); err != nil {
-		return nil, about(err, "update", key)
+		return nil, withContext(err, "update", key)
 	}
-	row, err := p.get(ctx, account, "update", key, false)
+	row, err := p.get(ctx, scope, "update", key, false)
 	if err != nil {
 		return nil, err
 	}
-	for try := 1; ; try++ {
+	for n := 1; ; n++ {
 		value, err := change(row)
 		if err != nil || value == nil {
 			return nil, err
@@ -31,21 +30,21 @@ func (p *Partition) Update(ctx context.Context, account RunScope, key string, ch
 		if err != nil {
 			return nil, err
 		}
-		rev, current, err := p.put(ctx, account, "update", e)
+		rev, current, err := p.put(ctx, scope, "update", e)
 		switch {
 		case err != nil:
 			return nil, err
 		case rev != "":
 			return &Row{Value: e.write.Value, Rev: rev, Expires: e.write.Expires}, nil
-		case try == triesMax || !p.db.pause(ctx, account, pauseBase, try):
-			return nil, contention("update", key)
+		case n == updatesMax || !p.db.pause(ctx, scope, pauseBase, n):
+			return nil, contentionError("update", key)
 		}
 		row = current
 	}
 }
 
-// replacing is the entry that puts value in the place of row, if that is still
-// there, or where nothing is.
+// replacing is the entry that puts value in the place of row, on the condition
+// that row is still stored, or if row is nil, that there is still none.
 func (p *Partition) replacing(row *Row, key string, value any) (Entry, error) {
 	condition := Condition{New: true}
 	var expires int64
@@ -54,7 +53,7 @@ func (p *Partition) replacing(row *Row, key string, value any) (Entry, error) {
 	}
 	e, err := p.ToPut(key, value, PutOptions{If: condition})
 	if err != nil {
-		return Entry{}, about(err, "update", key)
+		return Entry{}, withContext(err, "update", key)
 	}
 	e.write.Expires = expires
 	return e, nil

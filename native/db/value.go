@@ -12,19 +12,20 @@ import (
 	"github.com/tidelock-lua/tidelock/native/value"
 )
 
-// Limits of a value, each a little inside DynamoDB's.
+// Limits of a value. Each is a little below that of DynamoDB.
 const (
-	// valueBytesMax bounds the size of a value as [Size] counts it. It is
-	// 20 KiB below what an item may have, keys and revision included.
+	// valueBytesMax bounds the size of a value as [Size] counts it. It leaves
+	// 20 KiB of the size of an item for keys and revision.
 	valueBytesMax = 380 << 10
-	depthMax      = 31 // containers within each other
-	numberMin     = 1e-130
-	numberEnd     = 1e126
+	// DepthMax is how deep lists and maps may be nested.
+	DepthMax  = 31
+	numberMin = 1e-130
+	numberEnd = 1e126
 )
 
-// checkValue says whether v can be stored, and how large it is. It makes every
-// -0 inside v a 0, so that all engines read back the same; what it returns is
-// stored instead of v, and v is not to be used any more.
+// checkValue returns the value to store in place of v, which is not to be used any
+// more, and its size. Every -0 in it has become 0, so that all engines read back
+// the same.
 func checkValue(v any) (clean any, size int, err error) {
 	if v == nil {
 		return nil, 0, refuse(CodeValue, "value: nil (delete removes an entry, native.db.null stores a null)")
@@ -40,7 +41,8 @@ func checkValue(v any) (clean any, size int, err error) {
 	return clean, size, nil
 }
 
-// cleanValue returns errors whose path begins behind the root.
+// cleanValue checks v at the given depth. The path of an error begins after the
+// root.
 func cleanValue(v any, depth int) (any, *value.Error) {
 	switch v := v.(type) {
 	case value.Null, bool, string:
@@ -48,7 +50,7 @@ func cleanValue(v any, depth int) (any, *value.Error) {
 	case float64:
 		return cleanNumber(v)
 	case value.List:
-		if depth == depthMax {
+		if depth == DepthMax {
 			return nil, tooDeep()
 		}
 		for i, element := range v {
@@ -60,7 +62,7 @@ func cleanValue(v any, depth int) (any, *value.Error) {
 		}
 		return v, nil
 	case value.Map:
-		if depth == depthMax {
+		if depth == DepthMax {
 			return nil, tooDeep()
 		}
 		return cleanMap(v, depth)
@@ -69,8 +71,8 @@ func cleanValue(v any, depth int) (any, *value.Error) {
 	}
 }
 
-// cleanMap goes through the keys in order, so that of two flaws the same one is
-// always named.
+// cleanMap goes through the keys in order, so that the first error is always the
+// same.
 func cleanMap(m value.Map, depth int) (any, *value.Error) {
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		if key == "" {
@@ -99,20 +101,19 @@ func cleanNumber(f float64) (any, *value.Error) {
 	return f, nil
 }
 
-// under puts one more step in front of the path of a flaw.
-func under(step string, flaw *value.Error) *value.Error {
-	flaw.Path = step + flaw.Path
-	return flaw
+// under prepends one step to the path of an error.
+func under(step string, err *value.Error) *value.Error {
+	err.Path = step + err.Path
+	return err
 }
 
 func tooDeep() *value.Error {
-	return &value.Error{Reason: fmt.Sprintf("more than %d lists and maps within each other", depthMax)}
+	return &value.Error{Reason: fmt.Sprintf("more than %d lists and maps within each other", DepthMax)}
 }
 
 var namePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// member is the step of a path to the key of a map, as one would write it in
-// Lua.
+// member is the step of a path that leads to the key of a map, written as in Lua.
 func member(key string) string {
 	if namePattern.MatchString(key) {
 		return "." + key
@@ -120,9 +121,9 @@ func member(key string) string {
 	return fmt.Sprintf("[%.80q]", key)
 }
 
-// Size is how many bytes v takes up in an item of DynamoDB at most: names and
-// strings by their bytes, 21 for a number, 3 for a container and 1 more for
-// each of its elements.
+// Size is how many bytes v takes at most in an item of DynamoDB: the bytes of
+// strings and names, 21 for a number, 3 for a list or map and 1 for each of its
+// elements, and 1 for anything else.
 func Size(v any) int {
 	switch v := v.(type) {
 	case float64:

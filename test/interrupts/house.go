@@ -15,6 +15,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native/http"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/native/module/coremodule"
+	"github.com/tidelock-lua/tidelock/native/module/dbmodule"
 	"github.com/tidelock-lua/tidelock/native/module/deadlinemodule"
 	"github.com/tidelock-lua/tidelock/native/module/jsonmodule"
 	"github.com/tidelock-lua/tidelock/native/module/lockmodule"
@@ -58,7 +59,7 @@ func newHouse(yield func()) (*house, error) {
 	modules := []native.Module{
 		coremodule.New(), deadlinemodule.New(), jsonmodule.New(), logmodule.New(),
 		lockmodule.New(locks, lockmodule.Options{}),
-		db.Module(db.New(store, clk, nil)),
+		dbmodule.New(db.New(store, clk, nil)),
 		http.Module(h.site.client), stream.Module(stream.Options{Of: h.streams}), sql.Module(h.sql),
 	}
 	for i := range modules {

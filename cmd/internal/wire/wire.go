@@ -17,6 +17,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native/http"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/native/module/coremodule"
+	"github.com/tidelock-lua/tidelock/native/module/dbmodule"
 	"github.com/tidelock-lua/tidelock/native/module/deadlinemodule"
 	"github.com/tidelock-lua/tidelock/native/module/jsonmodule"
 	"github.com/tidelock-lua/tidelock/native/module/lockmodule"
@@ -115,7 +116,7 @@ func New(c Config) (*Program, error) {
 			Observer: c.Observers.Runs,
 			Modules: append([]native.Module{
 				coremodule.New(),
-				db.Module(db.New(store, clk, tableTime.Observe)),
+				dbmodule.New(db.New(store, clk, tableTime.Observe)),
 				deadlinemodule.New(),
 				http.Module(client),
 				jsonmodule.New(),

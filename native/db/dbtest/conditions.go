@@ -12,7 +12,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native/value"
 )
 
-// conditions are tested and acted on in one step.
+// conditions are tested, and the write made, in one step.
 var conditions = []contract{
 	{"a put with new stores once", putNew},
 	{"a put with a revision needs exactly that", putRev},
@@ -26,38 +26,38 @@ var conditions = []contract{
 	{"updates at the same time lose nothing", updatesTogether},
 }
 
-func (b *Bench) wantRefused(rev string, current *db.Row, err error, want *db.Row) {
-	b.Helper()
+func (f *Fixture) wantRefused(rev string, current *db.Row, err error, want *db.Row) {
+	f.Helper()
 	if err != nil || rev != "" || !reflect.DeepEqual(current, want) {
-		b.Errorf("got revision %q, current %v, error %v; want a refusal with %v", rev, current, err, want)
+		f.Errorf("got revision %q, current %v, error %v; want a refusal with %v", rev, current, err, want)
 	}
 }
 
-func putNew(b *Bench, _ Engine) {
-	rev := b.PutWith("key", 1.0, db.PutOptions{If: db.Condition{New: true}})
-	again, current, err := b.Users.Put(b.Context(), b.Account, "key", 2.0, db.PutOptions{If: db.Condition{New: true}})
-	b.wantRefused(again, current, err, &db.Row{Value: 1.0, Rev: rev})
-	b.WantValue("key", 1.0)
+func putNew(f *Fixture, _ Engine) {
+	rev := f.PutWith("key", 1.0, db.PutOptions{If: db.Condition{New: true}})
+	again, current, err := f.Users.Put(f.Context(), f.Scope, "key", 2.0, db.PutOptions{If: db.Condition{New: true}})
+	f.wantRefused(again, current, err, &db.Row{Value: 1.0, Rev: rev})
+	f.WantValue("key", 1.0)
 }
 
-func putRev(b *Bench, _ Engine) {
+func putRev(f *Fixture, _ Engine) {
 	put := func(rev string) (string, *db.Row, error) {
-		return b.Users.Put(b.Context(), b.Account, "key", "new", db.PutOptions{If: db.Condition{Rev: rev}})
+		return f.Users.Put(f.Context(), f.Scope, "key", "new", db.PutOptions{If: db.Condition{Rev: rev}})
 	}
 	rev, current, err := put("nothing there")
-	b.wantRefused(rev, current, err, nil)
-	first := b.Put("key", "old")
+	f.wantRefused(rev, current, err, nil)
+	first := f.Put("key", "old")
 	second, _, err := put(first)
 	if err != nil || second == "" || second == first {
-		b.Fatalf("put with the revision = %q, %v; want a new revision", second, err)
+		f.Fatalf("put with the revision = %q, %v; want a new revision", second, err)
 	}
 	rev, current, err = put(first)
-	b.wantRefused(rev, current, err, &db.Row{Value: "new", Rev: second})
+	f.wantRefused(rev, current, err, &db.Row{Value: "new", Rev: second})
 }
 
-func deleteRev(b *Bench, _ Engine) {
-	first := b.Put("key", 1.0)
-	second := b.Put("key", 2.0)
+func deleteRev(f *Fixture, _ Engine) {
+	first := f.Put("key", 1.0)
+	second := f.Put("key", 2.0)
 	for _, test := range []struct {
 		rev     string
 		ok      bool
@@ -67,62 +67,62 @@ func deleteRev(b *Bench, _ Engine) {
 		{second, true, nil},
 		{second, false, nil},
 	} {
-		ok, current, err := b.Users.Delete(b.Context(), b.Account, "key", db.Condition{Rev: test.rev})
+		ok, current, err := f.Users.Delete(f.Context(), f.Scope, "key", db.Condition{Rev: test.rev})
 		if ok != test.ok || err != nil || !reflect.DeepEqual(current, test.current) {
-			b.Errorf("delete = %v, %v, %v; want %v, %v", ok, current, err, test.ok, test.current)
+			f.Errorf("delete = %v, %v, %v; want %v, %v", ok, current, err, test.ok, test.current)
 		}
 	}
-	b.WantValue("key", nil)
+	f.WantValue("key", nil)
 }
 
-func deletePlain(b *Bench, _ Engine) {
-	b.Put("key", 1.0)
+func deletePlain(f *Fixture, _ Engine) {
+	f.Put("key", 1.0)
 	for range 2 {
-		ok, current, err := b.Users.Delete(b.Context(), b.Account, "key", db.Condition{})
+		ok, current, err := f.Users.Delete(f.Context(), f.Scope, "key", db.Condition{})
 		if !ok || current != nil || err != nil {
-			b.Errorf("delete = %v, %v, %v; want true", ok, current, err)
+			f.Errorf("delete = %v, %v, %v; want true", ok, current, err)
 		}
-		b.WantValue("key", nil)
+		f.WantValue("key", nil)
 	}
 }
 
-func revisionsDiffer(b *Bench, _ Engine) {
+func revisionsDiffer(f *Fixture, _ Engine) {
 	seen := map[string]bool{}
 	for range 50 {
-		rev := b.Put("key", 1.0)
-		if seen[rev] || b.Get("key").Rev != rev || len(rev) != 32 {
-			b.Fatalf("revision %q was used before, or is not that of the row, or is not 128 bits", rev)
+		rev := f.Put("key", 1.0)
+		if seen[rev] || f.Get("key").Rev != rev || len(rev) != 32 {
+			f.Fatalf("revision %q was used before, or is not that of the row, or is not 128 bits", rev)
 		}
 		seen[rev] = true
 	}
 }
 
-func getMany(b *Bench, _ Engine) {
-	rev := b.Put("a", 1.0)
-	b.Put("b", value.Null{})
-	got, err := b.Users.GetMany(b.Context(), b.Account, []string{"a", "missing", "b", "a"}, false)
+func getMany(f *Fixture, _ Engine) {
+	rev := f.Put("a", 1.0)
+	f.Put("b", value.Null{})
+	got, err := f.Users.GetMany(f.Context(), f.Scope, []string{"a", "missing", "b", "a"}, false)
 	if err != nil || len(got) != 2 || !reflect.DeepEqual(got["a"], &db.Row{Value: 1.0, Rev: rev}) || got["b"].Value != (value.Null{}) {
-		b.Errorf("got %v, %v; want a and b", got, err)
+		f.Errorf("got %v, %v; want a and b", got, err)
 	}
-	if got, want := b.Account.Spent, int64(2+3); got != want {
-		b.Errorf("cost %d operations, want %d: one per write and different key", got, want)
+	if got, want := f.Scope.Spent, int64(2+3); got != want {
+		f.Errorf("cost %d operations, want %d: one per write and different key", got, want)
 	}
 	var keys []string
 	for i := range 60 {
 		keys = append(keys, fmt.Sprint("large", i))
-		b.Put(keys[i], strings.Repeat("x", 370<<10))
+		f.Put(keys[i], strings.Repeat("x", 370<<10))
 	}
-	if got, err = b.Users.GetMany(b.Context(), b.Account, keys, false); err != nil || len(got) != len(keys) {
-		b.Errorf("of %d rows of 370 KiB, %d were read (%v)", len(keys), len(got), err)
+	if got, err = f.Users.GetMany(f.Context(), f.Scope, keys, false); err != nil || len(got) != len(keys) {
+		f.Errorf("of %d rows of 370 KiB, %d were read (%v)", len(keys), len(got), err)
 	}
 	for i := range 41 {
 		keys = append(keys, fmt.Sprint("more", i))
 	}
-	_, err = b.Users.GetMany(b.Context(), b.Account, keys, false)
-	b.WantCode(err, db.CodeTooLarge)
+	_, err = f.Users.GetMany(f.Context(), f.Scope, keys, false)
+	f.WantCode(err, db.CodeTooLarge)
 }
 
-func update(b *Bench, _ Engine) {
+func update(f *Fixture, _ Engine) {
 	appendTo := func(row *db.Row) (any, error) {
 		if row == nil {
 			return value.List{"first"}, nil
@@ -130,52 +130,52 @@ func update(b *Bench, _ Engine) {
 		return append(value.List{}, append(row.Value.(value.List), "next")...), nil
 	}
 	for _, want := range []value.List{{"first"}, {"first", "next"}} {
-		row, err := b.Users.Update(b.Context(), b.Account, "key", appendTo)
-		if err != nil || !reflect.DeepEqual(row.Value, want) || !reflect.DeepEqual(row, b.Get("key")) {
-			b.Fatalf("update = %v, %v; want %v, as stored", row, err, want)
+		row, err := f.Users.Update(f.Context(), f.Scope, "key", appendTo)
+		if err != nil || !reflect.DeepEqual(row.Value, want) || !reflect.DeepEqual(row, f.Get("key")) {
+			f.Fatalf("update = %v, %v; want %v, as stored", row, err, want)
 		}
 	}
 }
 
-func updateCancelled(b *Bench, _ Engine) {
-	rev := b.Put("key", 1.0)
-	row, err := b.Users.Update(b.Context(), b.Account, "key", func(*db.Row) (any, error) { return nil, nil })
+func updateCancelled(f *Fixture, _ Engine) {
+	rev := f.Put("key", 1.0)
+	row, err := f.Users.Update(f.Context(), f.Scope, "key", func(*db.Row) (any, error) { return nil, nil })
 	if row != nil || err != nil {
-		b.Errorf("update = %v, %v; want nothing", row, err)
+		f.Errorf("update = %v, %v; want nothing", row, err)
 	}
 	stop := errors.New("stop")
-	if _, err = b.Users.Update(b.Context(), b.Account, "key", func(*db.Row) (any, error) { return 2.0, stop }); err != stop {
-		b.Errorf("update raises %v, want the function's error", err)
+	if _, err = f.Users.Update(f.Context(), f.Scope, "key", func(*db.Row) (any, error) { return 2.0, stop }); err != stop {
+		f.Errorf("update raises %v, want the function's error", err)
 	}
-	if got := b.Get("key").Rev; got != rev {
-		b.Errorf("revision is %q, want the old one %q", got, rev)
+	if got := f.Get("key").Rev; got != rev {
+		f.Errorf("revision is %q, want the old one %q", got, rev)
 	}
 }
 
-func updateLoses(b *Bench, _ Engine) {
+func updateLoses(f *Fixture, _ Engine) {
 	calls := 0
-	_, err := b.Users.Update(b.Context(), b.Account, "key", func(row *db.Row) (any, error) {
+	_, err := f.Users.Update(f.Context(), f.Scope, "key", func(row *db.Row) (any, error) {
 		if row != nil && row.Value != float64(calls) {
-			b.Errorf("call %d sees %v, want the latest value %d", calls+1, row.Value, calls)
+			f.Errorf("call %d sees %v, want the latest value %d", calls+1, row.Value, calls)
 		}
 		calls++
-		b.Put("key", float64(calls))
+		f.Put("key", float64(calls))
 		return "mine", nil
 	})
-	b.WantCode(err, db.CodeContention)
+	f.WantCode(err, db.CodeContention)
 	if calls != 8 {
-		b.Errorf("the function was called %d times, want 8", calls)
+		f.Errorf("the function was called %d times, want 8", calls)
 	}
 }
 
-func updatesTogether(b *Bench, _ Engine) {
+func updatesTogether(f *Fixture, _ Engine) {
 	var group sync.WaitGroup
 	const workers, times = 4, 10
 	for range workers {
 		group.Go(func() {
-			account := &RunScope{Left: 1 << 40}
+			scope := &RunScope{Left: 1 << 40}
 			for done := 0; done < times; {
-				_, err := b.Users.Update(b.Context(), account, "key", func(row *db.Row) (any, error) {
+				_, err := f.Users.Update(f.Context(), scope, "key", func(row *db.Row) (any, error) {
 					if row == nil {
 						return 1.0, nil
 					}
@@ -185,12 +185,12 @@ func updatesTogether(b *Bench, _ Engine) {
 				if err == nil {
 					done++
 				} else if !errors.As(err, &e) || e.Code != db.CodeContention {
-					b.Errorf("update: %v", err)
+					f.Errorf("update: %v", err)
 					return
 				}
 			}
 		})
 	}
 	group.Wait()
-	b.WantValue("key", float64(workers*times))
+	f.WantValue("key", float64(workers*times))
 }

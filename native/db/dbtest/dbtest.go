@@ -1,6 +1,6 @@
-// Package dbtest is what every engine of native.db has to pass, and what the
-// tests of native.db are made of: a clock to be set, an account that counts,
-// and a store whose answers get lost.
+// Package dbtest is the contract of the engines of native.db, which all of them
+// pass, and the parts that tests of native.db are made of: a clock that can be
+// advanced, a run scope that counts, and a store that injects faults.
 package dbtest
 
 import (
@@ -17,15 +17,15 @@ import (
 	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
-// Engine is what engines implement.
+// Engine is what an engine implements.
 type Engine interface {
 	db.Store
 	lock.Table
 	lock.Lister
 }
 
-// Run runs the contract suite. open returns an empty engine and closes it by
-// t.Cleanup.
+// Run tests an engine against the contract. open returns an empty engine, and
+// closes it by t.Cleanup.
 func Run(t *testing.T, open func(t *testing.T, clk *clock.Dual) Engine) {
 	for _, part := range []struct {
 		name  string
@@ -45,7 +45,7 @@ func Run(t *testing.T, open func(t *testing.T, clk *clock.Dual) Engine) {
 				t.Run(test.name, func(t *testing.T) {
 					clk := NewClock()
 					engine := open(t, clock.NewDual(clk))
-					test.run(NewBench(t, engine, clk), engine)
+					test.run(NewFixture(t, engine, clk), engine)
 				})
 			}
 		})
@@ -55,13 +55,13 @@ func Run(t *testing.T, open func(t *testing.T, clk *clock.Dual) Engine) {
 // contract is one test that all engines pass.
 type contract struct {
 	name string
-	run  func(*Bench, Engine)
+	run  func(*Fixture, Engine)
 }
 
-// Clock is this machine's clock, put forward by hand.
+// Clock is the machine's clock, which a test can advance.
 type Clock struct {
 	clock.Clock
-	stopped *clock.Instant // what is shown instead of the machine's time
+	stopped *clock.Instant // shown in place of the machine's time, nil if that is shown
 
 	mu    sync.Mutex
 	ahead time.Duration // guarded by mu
@@ -70,13 +70,13 @@ type Clock struct {
 // NewClock returns a clock that shows the machine's time.
 func NewClock() *Clock { return &Clock{Clock: clock.System()} }
 
-// NewStoppedClock returns a clock that stands at wall, and moves only when it is
-// put forward. Sleeping takes time all the same.
+// NewStoppedClock returns a clock that shows wall, and moves only by Advance.
+// Sleep takes real time all the same.
 func NewStoppedClock(wall time.Time) *Clock {
 	return &Clock{Clock: clock.System(), stopped: &clock.Instant{Wall: wall}}
 }
 
-// Advance puts the clock forward.
+// Advance moves the clock by d.
 func (c *Clock) Advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,106 +94,106 @@ func (c *Clock) Now() clock.Instant {
 	return clock.Instant{Wall: now.Wall.Add(c.ahead), Mono: now.Mono + c.ahead}
 }
 
-// RunScope is a [db.RunScope] that counts.
+// RunScope is a [db.RunScope] that counts what is spent and in doubt.
 type RunScope struct {
-	Left  int64         // data operations left
-	Spent int64         // and spent
-	Time  time.Duration // what remains of the run's time; 0 means no end
-	Open  int           // writes that are not settled
+	Left    int64         // data operations left
+	Spent   int64         // and spent
+	Time    time.Duration // what remains of the run's time; 0 means no end
+	InDoubt int           // writes that are not resolved
 }
 
 // Spend implements [db.RunScope].
-func (a *RunScope) Spend(n int64) error {
-	if n > a.Left {
+func (s *RunScope) Spend(n int64) error {
+	if n > s.Left {
 		return &outcome.Error{Code: db.CodeBudget, Message: "no data operations left"}
 	}
-	a.Left -= n
-	a.Spent += n
+	s.Left -= n
+	s.Spent += n
 	return nil
 }
 
 // Remaining implements [db.RunScope].
-func (a *RunScope) Remaining() (time.Duration, bool) { return a.Time, a.Time > 0 }
+func (s *RunScope) Remaining() (time.Duration, bool) { return s.Time, s.Time > 0 }
 
 // Write implements [db.RunScope].
-func (a *RunScope) Write() (settled func()) {
-	a.Open++
-	return sync.OnceFunc(func() { a.Open-- })
+func (s *RunScope) Write() (resolved func()) {
+	s.InDoubt++
+	return sync.OnceFunc(func() { s.InDoubt-- })
 }
 
-// Bench is a test with a partition to work on.
-type Bench struct {
+// Fixture is a test with a partition to work on, and a scope to do it in.
+type Fixture struct {
 	*testing.T
-	DB      *db.DB
-	Users   *db.Partition
-	Clock   *Clock
-	Account *RunScope
+	DB    *db.DB
+	Users *db.Partition
+	Clock *Clock
+	Scope *RunScope
 }
 
-// NewBench opens partition "users" of tenant "acme" in store.
-func NewBench(t *testing.T, store db.Store, clk *Clock) *Bench {
-	b := &Bench{T: t, DB: db.New(store, clock.NewDual(clk), nil), Clock: clk, Account: &RunScope{Left: 1 << 40}}
-	b.Users = b.Partition("acme", "users")
-	return b
+// NewFixture opens the partition "users" of the tenant "acme" in store.
+func NewFixture(t *testing.T, store db.Store, clk *Clock) *Fixture {
+	f := &Fixture{T: t, DB: db.New(store, clock.NewDual(clk), nil), Clock: clk, Scope: &RunScope{Left: 1 << 40}}
+	f.Users = f.Partition("acme", "users")
+	return f
 }
 
 // Partition opens a partition.
-func (b *Bench) Partition(tenantID, name string) *db.Partition {
-	b.Helper()
-	p, err := b.DB.Open(mustTenant(b.T, tenantID), name)
+func (f *Fixture) Partition(tenantID, name string) *db.Partition {
+	f.Helper()
+	p, err := f.DB.Open(mustTenant(f.T, tenantID), name)
 	if err != nil {
-		b.Fatal(err)
+		f.Fatal(err)
 	}
 	return p
 }
 
-// Put stores value and returns its revision.
-func (b *Bench) Put(key string, value any) string {
-	b.Helper()
-	return b.PutWith(key, value, db.PutOptions{})
+// Put stores value under key and returns the revision.
+func (f *Fixture) Put(key string, value any) string {
+	f.Helper()
+	return f.PutWith(key, value, db.PutOptions{})
 }
 
-// PutWith is Put with options; the condition is expected to hold.
-func (b *Bench) PutWith(key string, value any, o db.PutOptions) string {
-	b.Helper()
-	rev, current, err := b.Users.Put(b.Context(), b.Account, key, value, o)
+// PutWith is Put with options, whose condition must hold.
+func (f *Fixture) PutWith(key string, value any, o db.PutOptions) string {
+	f.Helper()
+	rev, current, err := f.Users.Put(f.Context(), f.Scope, key, value, o)
 	if err != nil || rev == "" {
-		b.Fatalf("put %s = %q, %v, %v; want a revision", key, rev, current, err)
+		f.Fatalf("put %s = %q, %v, %v; want a revision", key, rev, current, err)
 	}
 	return rev
 }
 
 // Get reads the row of key, nil if there is none.
-func (b *Bench) Get(key string) *db.Row {
-	b.Helper()
-	row, err := b.Users.Get(b.Context(), b.Account, key, false)
+func (f *Fixture) Get(key string) *db.Row {
+	f.Helper()
+	row, err := f.Users.Get(f.Context(), f.Scope, key, false)
 	if err != nil {
-		b.Fatalf("get %s: %v", key, err)
+		f.Fatalf("get %s: %v", key, err)
 	}
 	return row
 }
 
 // WantValue requires key to have the value, nil for none.
-func (b *Bench) WantValue(key string, want any) {
-	b.Helper()
+func (f *Fixture) WantValue(key string, want any) {
+	f.Helper()
 	var got any
-	if row := b.Get(key); row != nil {
+	if row := f.Get(key); row != nil {
 		got = row.Value
 	}
 	if !reflect.DeepEqual(got, want) {
-		b.Errorf("value of %q is %#v, want %#v", key, got, want)
+		f.Errorf("value of %q is %#v, want %#v", key, got, want)
 	}
 }
 
-// WantCode requires err to be an error of that code, and returns it.
-func (b *Bench) WantCode(err error, code string) *outcome.Error {
-	b.Helper()
+// WantCode requires err to have the code, and returns it.
+func (f *Fixture) WantCode(err error, code string) *outcome.Error {
+	f.Helper()
 	var e *outcome.Error
 	if !errors.As(err, &e) || e.Code != code {
-		b.Fatalf("error is %v, want %s", err, code)
+		f.Fatalf("error is %v, want %s", err, code)
 	}
 	return e
 }
 
-// Context is that of the test.
-func (b *Bench) Context() context.Context { return b.T.Context() }
+// Context is the context of the test.
+func (f *Fixture) Context() context.Context { return f.T.Context() }

@@ -8,35 +8,33 @@ import (
 	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
-// Fault is what happens to one attempt on a [Faulty] store.
+// Fault is what goes wrong with one attempt on a [Faulty] store.
 type Fault int
 
-// The kinds of faults. A store's answer is what it is for the kind None.
+// The faults. With None the store is called as it is.
 const (
-	None         Fault = iota
-	Lost               // carried out, but the answer is lost
-	Dropped            // not carried out, and nobody can know
-	Throttled          // turned down for the load
-	Conflict           // turned down because it met a transaction
-	Down               // could not be sent
-	Denied             // turned down for good
-	Unprocessed        // a batch: the second half of the keys is left unread
-	NothingRead        // a batch: no key is read
-	ExpiredStays       // an Add is refused if a row is there that has expired
+	None            Fault = iota
+	ResponseLost          // the store makes the attempt, and its response is lost
+	RequestLost           // the store does not get the request, which nothing shows
+	Throttled             // the store rejects the request because of its load
+	Conflict              // the store rejects it because of another transaction
+	Unreachable           // the request can't be sent
+	Denied                // the store rejects it for good
+	HalfUnprocessed       // GetMany leaves the second half of the keys unread
+	AllUnprocessed        // GetMany leaves all keys unread
+	AddMeetsExpired       // an Add is refused if the row has expired
 )
 
-// Faulty is a store some of whose attempts go wrong.
+// Faulty is a store that injects faults into another one.
 type Faulty struct {
 	db.Store
-	// Faults are used up, one for each attempt; then all goes well.
+	// Faults are injected into one attempt each; further attempts have none.
 	Faults []Fault
-	// Before, if set, is called before an attempt is carried out, with its
-	// number from 1.
+	// Before is called before each attempt with its number from 1; nil disables it.
 	Before func(attempt int)
-	// Attempts counts them.
+	// Attempts is how many attempts were made.
 	Attempts int
-	// Tokens are those of the transactions seen, and Times what they were told
-	// as now.
+	// Tokens are the tokens of the transactions seen, and Times their times.
 	Tokens []string
 	Times  []int64
 }
@@ -54,22 +52,22 @@ func (f *Faulty) next() Fault {
 	return fault
 }
 
-// spoil returns the attempt with the fault in it. carryOut says whether the
-// store is to be asked, isWrite whether the attempt may change something.
-func (fault Fault) spoil(isWrite bool) (a outcome.Attempt, carryOut bool) {
+// inject returns the attempt as the fault leaves it. carryOut reports whether the
+// store is called, isWrite whether the attempt may change something.
+func (fault Fault) inject(isWrite bool) (a outcome.Attempt, carryOut bool) {
 	a.Outcome = outcome.NotApplied
 	switch fault {
-	case Lost, Dropped:
+	case ResponseLost, RequestLost:
 		a.Err = errors.New("connection reset")
 		if isWrite {
 			a.Outcome = outcome.Unknown
 		}
-		return a, fault == Lost
+		return a, fault == ResponseLost
 	case Throttled:
 		a.Err = &outcome.Error{Code: db.CodeThrottled, Message: "slow down", Retryable: true}
 	case Conflict:
 		a.Err = &outcome.Error{Code: db.CodeContention, Message: "a transaction is under way", Retryable: true}
-	case Down:
+	case Unreachable:
 		a.Err = errors.New("connection refused")
 	case Denied:
 		a.Err = &outcome.Error{Code: db.CodeUnavailable, Message: "access denied"}
@@ -79,55 +77,55 @@ func (fault Fault) spoil(isWrite bool) (a outcome.Attempt, carryOut bool) {
 	return a, false
 }
 
-// through carries out an attempt with the next fault. ask asks the store,
-// spoiled says that its answer doesn't come back.
-func through[A any](f *Faulty, isWrite bool, ask func(Fault) A, spoiled func(outcome.Attempt) A) A {
+// attempt makes an attempt with the next fault. do calls the store, failed makes
+// the result of an attempt that has none.
+func attempt[R any](f *Faulty, isWrite bool, do func(Fault) R, failed func(outcome.Attempt) R) R {
 	fault := f.next()
-	a, carryOut := fault.spoil(isWrite)
+	a, carryOut := fault.inject(isWrite)
 	if !carryOut {
-		return spoiled(a)
+		return failed(a)
 	}
-	answer := ask(fault)
+	result := do(fault)
 	if a.Err != nil {
-		return spoiled(a)
+		return failed(a)
 	}
-	return answer
+	return result
 }
 
-func answered(a outcome.Attempt) db.RowResult { return db.RowResult{Attempt: a} }
+func rowResult(a outcome.Attempt) db.RowResult { return db.RowResult{Attempt: a} }
 
 // Get implements [db.Store].
 func (f *Faulty) Get(ctx context.Context, key db.Key, stale bool) db.RowResult {
-	return through(f, false, func(Fault) db.RowResult { return f.Store.Get(ctx, key, stale) }, answered)
+	return attempt(f, false, func(Fault) db.RowResult { return f.Store.Get(ctx, key, stale) }, rowResult)
 }
 
 // GetMany implements [db.Store].
 func (f *Faulty) GetMany(ctx context.Context, keys []db.Key, stale bool) db.BatchResult {
-	ask := func(fault Fault) db.BatchResult {
+	do := func(fault Fault) db.BatchResult {
 		n := len(keys)
 		switch fault {
-		case Unprocessed:
+		case HalfUnprocessed:
 			n = (n + 1) / 2
-		case NothingRead:
+		case AllUnprocessed:
 			n = 0
 		}
-		found := f.Store.GetMany(ctx, keys[:n], stale)
-		found.Unread = append(found.Unread, keys[n:]...)
-		return found
+		batch := f.Store.GetMany(ctx, keys[:n], stale)
+		batch.Unread = append(batch.Unread, keys[n:]...)
+		return batch
 	}
-	return through(f, false, ask, func(a outcome.Attempt) db.BatchResult { return db.BatchResult{Attempt: a} })
+	return attempt(f, false, do, func(a outcome.Attempt) db.BatchResult { return db.BatchResult{Attempt: a} })
 }
 
 // Query implements [db.Store].
 func (f *Faulty) Query(ctx context.Context, q db.Query) db.QueryResult {
-	return through(f, false, func(Fault) db.QueryResult { return f.Store.Query(ctx, q) },
+	return attempt(f, false, func(Fault) db.QueryResult { return f.Store.Query(ctx, q) },
 		func(a outcome.Attempt) db.QueryResult { return db.QueryResult{Attempt: a} })
 }
 
 // Write implements [db.Store].
 func (f *Faulty) Write(ctx context.Context, w db.Write, now int64) db.RowResult {
-	ask := func(fault Fault) db.RowResult {
-		if fault == ExpiredStays && w.Kind == db.Add {
+	do := func(fault Fault) db.RowResult {
+		if fault == AddMeetsExpired && w.Kind == db.Add {
 			if old := f.Store.Get(ctx, w.Key, false); old.Row != nil && !old.Row.Alive(now) {
 				old.Outcome = outcome.Refused
 				return old
@@ -135,16 +133,16 @@ func (f *Faulty) Write(ctx context.Context, w db.Write, now int64) db.RowResult 
 		}
 		return f.Store.Write(ctx, w, now)
 	}
-	return through(f, true, ask, answered)
+	return attempt(f, true, do, rowResult)
 }
 
 // Transact implements [db.Store].
 func (f *Faulty) Transact(ctx context.Context, token string, writes []db.Write, now int64) db.TransactResult {
 	f.Tokens, f.Times = append(f.Tokens, token), append(f.Times, now)
-	ask := func(fault Fault) db.TransactResult {
+	do := func(fault Fault) db.TransactResult {
 		var refusals []db.Refusal
 		for i, w := range writes {
-			if fault != ExpiredStays || w.Kind != db.Add {
+			if fault != AddMeetsExpired || w.Kind != db.Add {
 				continue
 			}
 			if old := f.Store.Get(ctx, w.Key, false); old.Row != nil && !old.Row.Alive(now) {
@@ -156,5 +154,5 @@ func (f *Faulty) Transact(ctx context.Context, token string, writes []db.Write, 
 		}
 		return f.Store.Transact(ctx, token, writes, now)
 	}
-	return through(f, true, ask, func(a outcome.Attempt) db.TransactResult { return db.TransactResult{Attempt: a} })
+	return attempt(f, true, do, func(a outcome.Attempt) db.TransactResult { return db.TransactResult{Attempt: a} })
 }

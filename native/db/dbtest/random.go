@@ -15,8 +15,8 @@ import (
 	"github.com/tidelock-lua/tidelock/native/value"
 )
 
-// Compare does the same at random to two stores, which are empty and see the
-// time of one clock, which stands still, and requires the same answers.
+// Compare runs the same random operations on two empty stores, and requires the
+// same results. Both use clock, which must be a stopped one.
 func Compare(t *testing.T, clock *Clock, a, b db.Store) {
 	round := 0
 	rapid.Check(t, func(r *rapid.T) {
@@ -32,20 +32,20 @@ func Compare(t *testing.T, clock *Clock, a, b db.Store) {
 	})
 }
 
-// twin is one of two stores, with the revisions that it has made: they differ
-// between the two, so they are named by the order in which they came.
+// twin is one of the two stores, with the revisions seen in it: they differ
+// between the stores, so they are named by their order.
 type twin struct {
-	*Bench
+	*Fixture
 	revs []string
 }
 
 func newTwin(t *testing.T, store db.Store, clock *Clock, round int) *twin {
-	b := NewBench(t, store, clock)
-	b.Users = b.Partition("acme", fmt.Sprint("random-", round))
-	return &twin{Bench: b}
+	f := NewFixture(t, store, clock)
+	f.Users = f.Partition("acme", fmt.Sprint("random-", round))
+	return &twin{Fixture: f}
 }
 
-// rev names the revision of an answer.
+// rev names a revision by the order in which it was seen.
 func (w *twin) rev(rev string) string {
 	for i, known := range w.revs {
 		if known == rev {
@@ -66,7 +66,7 @@ func (w *twin) row(row *db.Row) string {
 	return fmt.Sprintf("%#v %s expires %d", row.Value, w.rev(row.Rev), row.Expires)
 }
 
-// condition makes the n-th condition: none, new, or one of the revisions.
+// condition is the n-th condition: none, new, or one of the revisions.
 func (w *twin) condition(n int) db.Condition {
 	switch {
 	case n == 0 || n-2 >= len(w.revs):
@@ -78,7 +78,7 @@ func (w *twin) condition(n int) db.Condition {
 	}
 }
 
-func code(err error) string {
+func errorText(err error) string {
 	var e *outcome.Error
 	if errors.As(err, &e) {
 		return e.Error() + " applied " + e.Applied
@@ -100,8 +100,7 @@ var (
 		rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 300), func(b []byte) any { return string(b) }))
 )
 
-// randomValue makes a function that makes the same value each time, because
-// each store takes its own over.
+// randomValue draws a value. Each store gets a clone, because it keeps the value.
 func randomValue(r *rapid.T) any { return drawValue(r, 3) }
 
 func drawValue(r *rapid.T, depth int) any {
@@ -142,30 +141,30 @@ func clone(v any) any {
 	}
 }
 
-// steps draw what to do, and return how to do it to one of the stores. That
-// returns all that can be seen.
+// steps draw an operation, and return a function that runs it on one of the stores
+// and returns everything that can be seen of the result.
 var steps = map[string]func(*rapid.T) func(*twin) string{
 	"put": func(r *rapid.T) func(*twin) string {
 		key, v := randomKey.Draw(r, "key"), randomValue(r)
 		condition, ttl := randomCondition.Draw(r, "condition"), randomTTL.Draw(r, "ttl")
 		return func(w *twin) string {
 			o := db.PutOptions{If: w.condition(condition), TTL: ttl}
-			rev, current, err := w.Users.Put(w.Context(), w.Account, key, clone(v), o)
-			return fmt.Sprintln("put", w.rev(rev), w.row(current), code(err))
+			rev, current, err := w.Users.Put(w.Context(), w.Scope, key, clone(v), o)
+			return fmt.Sprintln("put", w.rev(rev), w.row(current), errorText(err))
 		}
 	},
 	"get": func(r *rapid.T) func(*twin) string {
 		key := randomKey.Draw(r, "key")
 		return func(w *twin) string {
-			row, err := w.Users.Get(w.Context(), w.Account, key, false)
-			return fmt.Sprintln("get", w.row(row), code(err))
+			row, err := w.Users.Get(w.Context(), w.Scope, key, false)
+			return fmt.Sprintln("get", w.row(row), errorText(err))
 		}
 	},
 	"delete": func(r *rapid.T) func(*twin) string {
 		key, condition := randomKey.Draw(r, "key"), randomCondition.Draw(r, "condition")
 		return func(w *twin) string {
-			ok, current, err := w.Users.Delete(w.Context(), w.Account, key, w.condition(condition))
-			return fmt.Sprintln("delete", ok, w.row(current), code(err))
+			ok, current, err := w.Users.Delete(w.Context(), w.Scope, key, w.condition(condition))
+			return fmt.Sprintln("delete", ok, w.row(current), errorText(err))
 		}
 	},
 	"add": func(r *rapid.T) func(*twin) string {
@@ -174,8 +173,8 @@ var steps = map[string]func(*rapid.T) func(*twin) string{
 		least, most := float64(rapid.IntRange(-9, 0).Draw(r, "min")), float64(rapid.IntRange(0, 9).Draw(r, "max"))
 		return func(w *twin) string {
 			o := db.AddOptions{TTL: ttl, Min: &least, Max: &most}
-			sum, ok, current, err := w.Users.Add(w.Context(), w.Account, key, delta, o)
-			return fmt.Sprintln("add", sum, ok, w.row(current), code(err))
+			result, err := w.Users.Add(w.Context(), w.Scope, key, delta, o)
+			return fmt.Sprintln("add", result.Sum, result.Applied, w.row(result.Current), errorText(err))
 		}
 	},
 	"list": func(r *rapid.T) func(*twin) string {
@@ -189,8 +188,8 @@ var steps = map[string]func(*rapid.T) func(*twin) string{
 			Keys:    rapid.Bool().Draw(r, "keys"),
 		}
 		return func(w *twin) string {
-			page, err := w.Users.List(w.Context(), w.Account, o)
-			text := fmt.Sprintf("list after %q %s:", page.After, code(err))
+			page, err := w.Users.List(w.Context(), w.Scope, o)
+			text := fmt.Sprintf("list after %q %s:", page.After, errorText(err))
 			for _, item := range page.Items {
 				text += fmt.Sprintf(" %q %s", item.Key, w.row(&item.Row))
 			}
@@ -234,13 +233,13 @@ func (w *twin) atomic(keys, kinds []string, conditions []int) string {
 			e, err = w.Users.ToCheck(key, condition)
 		}
 		if err != nil {
-			refused = append(refused, code(err))
+			refused = append(refused, errorText(err))
 			continue
 		}
 		entries = append(entries, e)
 	}
-	revs, failed, err := w.DB.Atomic(w.Context(), w.Account, "acme", entries)
-	text := fmt.Sprint("atomic ", strings.Join(refused, ", "), " ", code(err))
+	revs, failed, err := w.DB.Atomic(w.Context(), w.Scope, "acme", entries)
+	text := fmt.Sprint("atomic ", strings.Join(refused, ", "), " ", errorText(err))
 	for _, rev := range revs {
 		text += " " + w.rev(rev)
 	}

@@ -21,72 +21,72 @@ var transactions = []contract{
 	{"transactions over a limit are refused", atomicRefused},
 }
 
-func (b *Bench) toPut(key string, v any, o db.PutOptions) db.Entry {
-	b.Helper()
-	return b.entry(b.Users.ToPut(key, v, o))
+func (f *Fixture) toPut(key string, v any, o db.PutOptions) db.Entry {
+	f.Helper()
+	return f.mustEntry(f.Users.ToPut(key, v, o))
 }
 
-func (b *Bench) toAdd(key string, delta float64, o db.AddOptions) db.Entry {
-	b.Helper()
-	return b.entry(b.Users.ToAdd(key, delta, o))
+func (f *Fixture) toAdd(key string, delta float64, o db.AddOptions) db.Entry {
+	f.Helper()
+	return f.mustEntry(f.Users.ToAdd(key, delta, o))
 }
 
-func (b *Bench) toCheck(key string, condition db.Condition) db.Entry {
-	b.Helper()
-	return b.entry(b.Users.ToCheck(key, condition))
+func (f *Fixture) toCheck(key string, condition db.Condition) db.Entry {
+	f.Helper()
+	return f.mustEntry(f.Users.ToCheck(key, condition))
 }
 
-func (b *Bench) toDelete(key string, condition db.Condition) db.Entry {
-	b.Helper()
-	return b.entry(b.Users.ToDelete(key, condition))
+func (f *Fixture) toDelete(key string, condition db.Condition) db.Entry {
+	f.Helper()
+	return f.mustEntry(f.Users.ToDelete(key, condition))
 }
 
-func (b *Bench) entry(e db.Entry, err error) db.Entry {
-	b.Helper()
+func (f *Fixture) mustEntry(e db.Entry, err error) db.Entry {
+	f.Helper()
 	if err != nil {
-		b.Fatal(err)
+		f.Fatal(err)
 	}
 	return e
 }
 
-func atomicApplies(b *Bench, _ Engine) {
-	old := b.Put("old", 1.0)
-	guard := b.Put("guard", 1.0)
-	b.Account.Spent = 0
-	revs, failed, err := b.DB.Atomic(b.Context(), b.Account, "acme", []db.Entry{
-		b.toPut("put", "stored", db.PutOptions{}),
-		b.toDelete("old", db.Condition{Rev: old}),
-		b.toAdd("count", 3, db.AddOptions{}),
-		b.toCheck("guard", db.Condition{Rev: guard}),
-		b.toCheck("absent", db.Condition{New: true}),
-		b.toDelete("nothing there", db.Condition{}),
+func atomicApplies(f *Fixture, _ Engine) {
+	old := f.Put("old", 1.0)
+	guard := f.Put("guard", 1.0)
+	f.Scope.Spent = 0
+	revs, failed, err := f.DB.Atomic(f.Context(), f.Scope, "acme", []db.Entry{
+		f.toPut("put", "stored", db.PutOptions{}),
+		f.toDelete("old", db.Condition{Rev: old}),
+		f.toAdd("count", 3, db.AddOptions{}),
+		f.toCheck("guard", db.Condition{Rev: guard}),
+		f.toCheck("absent", db.Condition{New: true}),
+		f.toDelete("nothing there", db.Condition{}),
 	})
 	if err != nil || len(failed) != 0 {
-		b.Fatalf("atomic = %v, %v", failed, err)
+		f.Fatalf("atomic = %v, %v", failed, err)
 	}
-	if got, want := b.Account.Spent, int64(6); got != want {
-		b.Errorf("cost %d operations, want %d: one per entry", got, want)
+	if got, want := f.Scope.Spent, int64(6); got != want {
+		f.Errorf("cost %d operations, want %d: one per entry", got, want)
 	}
-	want := []string{b.Get("put").Rev, "", b.Get("count").Rev, "", "", ""}
+	want := []string{f.Get("put").Rev, "", f.Get("count").Rev, "", "", ""}
 	if !reflect.DeepEqual(revs, want) {
-		b.Errorf("revisions are %q, want %q", revs, want)
+		f.Errorf("revisions are %q, want %q", revs, want)
 	}
-	b.WantValue("put", "stored")
-	b.WantValue("old", nil)
-	b.WantValue("count", 3.0)
-	if got := b.Get("guard").Rev; got != guard {
-		b.Errorf("a check changed the revision to %q", got)
+	f.WantValue("put", "stored")
+	f.WantValue("old", nil)
+	f.WantValue("count", 3.0)
+	if got := f.Get("guard").Rev; got != guard {
+		f.Errorf("a check changed the revision to %q", got)
 	}
 }
 
-func atomicFails(b *Bench, _ Engine) {
-	rev := b.Put("taken", 1.0)
-	_, failed, err := b.DB.Atomic(b.Context(), b.Account, "acme", []db.Entry{
-		b.toPut("other", "stored", db.PutOptions{}),
-		b.toPut("taken", 2.0, db.PutOptions{If: db.Condition{New: true}}),
-		b.toAdd("count", 1, db.AddOptions{}),
-		b.toDelete("gone", db.Condition{Rev: rev}),
-		b.toCheck("absent", db.Condition{Rev: rev}),
+func atomicFails(f *Fixture, _ Engine) {
+	rev := f.Put("taken", 1.0)
+	_, failed, err := f.DB.Atomic(f.Context(), f.Scope, "acme", []db.Entry{
+		f.toPut("other", "stored", db.PutOptions{}),
+		f.toPut("taken", 2.0, db.PutOptions{If: db.Condition{New: true}}),
+		f.toAdd("count", 1, db.AddOptions{}),
+		f.toDelete("gone", db.Condition{Rev: rev}),
+		f.toCheck("absent", db.Condition{Rev: rev}),
 	})
 	want := []db.Failure{
 		{Index: 1, Key: "taken", Current: &db.Row{Value: 1.0, Rev: rev}},
@@ -94,42 +94,42 @@ func atomicFails(b *Bench, _ Engine) {
 		{Index: 4, Key: "absent"},
 	}
 	if err != nil || !reflect.DeepEqual(failed, want) {
-		b.Errorf("atomic failed with %v, %v; want %v", failed, err, want)
+		f.Errorf("atomic failed with %v, %v; want %v", failed, err, want)
 	}
-	b.WantValue("other", nil)
-	b.WantValue("count", nil)
-	b.WantValue("taken", 1.0)
-	if b.Account.Open != 0 {
-		b.Errorf("%d writes are not settled, want none", b.Account.Open)
+	f.WantValue("other", nil)
+	f.WantValue("count", nil)
+	f.WantValue("taken", 1.0)
+	if f.Scope.InDoubt != 0 {
+		f.Errorf("%d writes are in doubt, want none", f.Scope.InDoubt)
 	}
 }
 
-func atomicAdds(b *Bench, _ Engine) {
+func atomicAdds(f *Fixture, _ Engine) {
 	zero := 0.0
-	b.Put("count", 1.0)
-	b.Put("text", "1")
-	_, failed, err := b.DB.Atomic(b.Context(), b.Account, "acme", []db.Entry{b.toAdd("count", -2, db.AddOptions{Min: &zero})})
+	f.Put("count", 1.0)
+	f.Put("text", "1")
+	_, failed, err := f.DB.Atomic(f.Context(), f.Scope, "acme", []db.Entry{f.toAdd("count", -2, db.AddOptions{Min: &zero})})
 	if err != nil || len(failed) != 1 || failed[0].Current.Value != 1.0 {
-		b.Errorf("crossing a bound = %v, %v; want a failure with the counter", failed, err)
+		f.Errorf("crossing a bound = %v, %v; want a failure with the counter", failed, err)
 	}
-	_, failed, err = b.DB.Atomic(b.Context(), b.Account, "acme", []db.Entry{b.toAdd("absent", -2, db.AddOptions{Min: &zero})})
+	_, failed, err = f.DB.Atomic(f.Context(), f.Scope, "acme", []db.Entry{f.toAdd("absent", -2, db.AddOptions{Min: &zero})})
 	if err != nil || len(failed) != 1 || failed[0].Current != nil {
-		b.Errorf("crossing a bound from nothing = %v, %v; want a failure", failed, err)
+		f.Errorf("crossing a bound from nothing = %v, %v; want a failure", failed, err)
 	}
-	_, _, err = b.DB.Atomic(b.Context(), b.Account, "acme", []db.Entry{b.toAdd("text", 1, db.AddOptions{})})
-	if e := b.WantCode(err, db.CodeType); e.Key != "text" || e.Op != "atomic" {
-		b.Errorf("the error is about %s of %q, want atomic of text", e.Op, e.Key)
+	_, _, err = f.DB.Atomic(f.Context(), f.Scope, "acme", []db.Entry{f.toAdd("text", 1, db.AddOptions{})})
+	if e := f.WantCode(err, db.CodeType); e.Key != "text" || e.Op != "atomic" {
+		f.Errorf("the error is about %s of %q, want atomic of text", e.Op, e.Key)
 	}
 }
 
-func atomicToken(b *Bench, engine Engine) {
-	now := b.Clock.Now().Wall.Unix()
+func atomicToken(f *Fixture, engine Engine) {
+	now := f.Clock.Now().Wall.Unix()
 	transact := func(token string) db.TransactResult {
 		v := value.Map{}
 		for i := range 20 {
 			v[fmt.Sprint("field", i)] = float64(i)
 		}
-		return engine.Transact(b.Context(), token, []db.Write{
+		return engine.Transact(f.Context(), token, []db.Write{
 			{Kind: db.Add, Key: db.Key{Partition: "acme/users", Key: "count"}, Rev: "add " + token, Delta: 1, Low: -10, High: 10},
 			{Kind: db.Put, Key: db.Key{Partition: "acme/users", Key: "put"}, Rev: "put " + token, Value: v},
 			{Kind: db.Check, Key: db.Key{Partition: "acme/users", Key: "check"}, If: db.Condition{New: true}},
@@ -137,35 +137,35 @@ func atomicToken(b *Bench, engine Engine) {
 	}
 	for i, token := range []string{"one", "one", "two", "one", "two", "two", "one", "two"} {
 		if got := transact(token); got.Outcome != outcome.Applied {
-			b.Errorf("transaction %d is answered %v (%v), want applied", i, got.Outcome, got.Err)
+			f.Errorf("transaction %d is answered %v (%v), want applied", i, got.Outcome, got.Err)
 		}
 	}
-	b.WantValue("count", 2.0)
+	f.WantValue("count", 2.0)
 }
 
-func atomicPartitions(b *Bench, _ Engine) {
-	orders := b.Partition("acme", "orders")
-	_, failed, err := b.DB.Atomic(b.Context(), b.Account, "acme", []db.Entry{
-		b.entry(orders.ToPut("key", "order", db.PutOptions{})),
-		b.toPut("key", "user", db.PutOptions{}),
+func atomicPartitions(f *Fixture, _ Engine) {
+	orders := f.Partition("acme", "orders")
+	_, failed, err := f.DB.Atomic(f.Context(), f.Scope, "acme", []db.Entry{
+		f.mustEntry(orders.ToPut("key", "order", db.PutOptions{})),
+		f.toPut("key", "user", db.PutOptions{}),
 	})
 	if err != nil || len(failed) > 0 {
-		b.Fatalf("atomic = %v, %v", failed, err)
+		f.Fatalf("atomic = %v, %v", failed, err)
 	}
-	b.WantValue("key", "user")
-	if row, err := orders.Get(b.Context(), b.Account, "key", false); err != nil || row.Value != "order" {
-		b.Errorf("orders has %v, %v", row, err)
+	f.WantValue("key", "user")
+	if row, err := orders.Get(f.Context(), f.Scope, "key", false); err != nil || row.Value != "order" {
+		f.Errorf("orders has %v, %v", row, err)
 	}
 }
 
-func atomicRefused(b *Bench, _ Engine) {
+func atomicRefused(f *Fixture, _ Engine) {
 	var many []db.Entry
 	for i := range 101 {
-		many = append(many, b.toPut(fmt.Sprint(i), true, db.PutOptions{}))
+		many = append(many, f.toPut(fmt.Sprint(i), true, db.PutOptions{}))
 	}
 	var large []db.Entry
 	for i := range 12 {
-		large = append(large, b.toPut(fmt.Sprint(i), strings.Repeat("x", 350_000), db.PutOptions{}))
+		large = append(large, f.toPut(fmt.Sprint(i), strings.Repeat("x", 350_000), db.PutOptions{}))
 	}
 	for _, test := range []struct {
 		name    string
@@ -175,48 +175,48 @@ func atomicRefused(b *Bench, _ Engine) {
 		{"no entry", nil, db.CodeTooLarge},
 		{"101 entries", many, db.CodeTooLarge},
 		{"over 4 MB", large, db.CodeTooLarge},
-		{"one key twice", []db.Entry{b.toPut("k", 1.0, db.PutOptions{}), b.toCheck("k", db.Condition{New: true})}, db.CodeKey},
+		{"one key twice", []db.Entry{f.toPut("k", 1.0, db.PutOptions{}), f.toCheck("k", db.Condition{New: true})}, db.CodeKey},
 	} {
-		_, _, err := b.DB.Atomic(b.Context(), b.Account, "acme", test.entries)
-		b.WantCode(err, test.code)
+		_, _, err := f.DB.Atomic(f.Context(), f.Scope, "acme", test.entries)
+		f.WantCode(err, test.code)
 	}
-	if _, err := b.Users.ToCheck("k", db.Condition{}); err == nil {
-		b.Error("a check without a condition is not refused")
+	if _, err := f.Users.ToCheck("k", db.Condition{}); err == nil {
+		f.Error("a check without a condition is not refused")
 	}
-	if _, err := b.Users.ToPut("k", 1.0, db.PutOptions{If: db.Condition{New: true, Rev: "r"}}); err == nil {
-		b.Error("rev together with new is not refused")
+	if _, err := f.Users.ToPut("k", 1.0, db.PutOptions{If: db.Condition{New: true, Rev: "r"}}); err == nil {
+		f.Error("rev together with new is not refused")
 	}
-	if b.Account.Spent != 0 {
-		b.Errorf("refused transactions cost %d operations", b.Account.Spent)
+	if f.Scope.Spent != 0 {
+		f.Errorf("refused transactions cost %d operations", f.Scope.Spent)
 	}
-	if _, _, err := b.DB.Atomic(b.Context(), b.Account, "acme", many[:100]); err != nil || b.Account.Spent != 100 {
-		b.Errorf("100 entries: %v, cost %d operations, want 100", err, b.Account.Spent)
+	if _, _, err := f.DB.Atomic(f.Context(), f.Scope, "acme", many[:100]); err != nil || f.Scope.Spent != 100 {
+		f.Errorf("100 entries: %v, cost %d operations, want 100", err, f.Scope.Spent)
 	}
 }
 
 // tenants never meet.
 var tenants = []contract{{"partitions whose names look alike never meet", tenantsApart}}
 
-func tenantsApart(b *Bench, _ Engine) {
+func tenantsApart(f *Fixture, _ Engine) {
 	places := []struct{ tenant, partition, key string }{
 		{"a", "b", "c"}, {"a", "b.c", "c"}, {"a-b", "b", "c"}, {"a_b", "b", "c"}, {"ab", "b", "c"},
 		{"a", "b", "b/c"}, {"a", "b", "c#"}, {"a", "B", "c"}, {"a", "b", "C"}, {"a", "b", "%63"},
 	}
 	for i, place := range places {
-		p := b.Partition(place.tenant, place.partition)
-		if rev, _, err := p.Put(b.Context(), b.Account, place.key, float64(i), db.PutOptions{If: db.Condition{New: true}}); err != nil || rev == "" {
-			b.Errorf("%v is taken (%v)", place, err)
+		p := f.Partition(place.tenant, place.partition)
+		if rev, _, err := p.Put(f.Context(), f.Scope, place.key, float64(i), db.PutOptions{If: db.Condition{New: true}}); err != nil || rev == "" {
+			f.Errorf("%v is taken (%v)", place, err)
 		}
 	}
 	for i, place := range places {
-		row, err := b.Partition(place.tenant, place.partition).Get(b.Context(), b.Account, place.key, false)
+		row, err := f.Partition(place.tenant, place.partition).Get(f.Context(), f.Scope, place.key, false)
 		if err != nil || row == nil || row.Value != float64(i) {
-			b.Errorf("%v has %v, %v; want %d", place, row, err, i)
+			f.Errorf("%v has %v, %v; want %d", place, row, err, i)
 		}
 	}
 	for _, name := range []string{"", "!locks", "a/b", "a b", "é", "_a", strings.Repeat("a", 65), "a\n"} {
-		_, err := b.DB.Open("acme", name)
-		b.WantCode(err, db.CodeKey)
+		_, err := f.DB.Open("acme", name)
+		f.WantCode(err, db.CodeKey)
 	}
 }
 

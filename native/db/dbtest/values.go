@@ -26,7 +26,7 @@ func nested(depth int) any {
 	return v
 }
 
-func valuesComeBack(b *Bench, _ Engine) {
+func valuesComeBack(f *Fixture, _ Engine) {
 	for _, want := range []any{
 		true, false, value.Null{}, "", "text", "a\x00b", "\x80", "é\xff",
 		value.List{}, value.Map{}, value.List{value.List{}, value.Map{}},
@@ -38,22 +38,22 @@ func valuesComeBack(b *Bench, _ Engine) {
 		0.1, -0.1, 1.23e40, 1e-130, -1e-130, 9.99999999999999e125, math.Pi,
 		123456789012345678.0, strings.Repeat("x", 70_000), nested(31),
 	} {
-		b.Put("key", want)
-		b.WantValue("key", want)
+		f.Put("key", want)
+		f.WantValue("key", want)
 	}
 }
 
-func negativeZero(b *Bench, _ Engine) {
-	b.Put("key", value.List{math.Copysign(0, -1), value.Map{"n": math.Copysign(0, -1)}})
-	list := b.Get("key").Value.(value.List)
+func negativeZero(f *Fixture, _ Engine) {
+	f.Put("key", value.List{math.Copysign(0, -1), value.Map{"n": math.Copysign(0, -1)}})
+	list := f.Get("key").Value.(value.List)
 	for _, v := range []any{list[0], list[1].(value.Map)["n"]} {
 		if math.Signbit(v.(float64)) {
-			b.Errorf("-0 came back as %v, want 0", v)
+			f.Errorf("-0 came back as %v, want 0", v)
 		}
 	}
 }
 
-func valuesRefused(b *Bench, _ Engine) {
+func valuesRefused(f *Fixture, _ Engine) {
 	for _, test := range []struct {
 		value any
 		want  string
@@ -69,41 +69,41 @@ func valuesRefused(b *Bench, _ Engine) {
 		{nested(32), "more than 31"},
 		{value.List{3}, "value[1]: int can't be stored"},
 	} {
-		_, _, err := b.Users.Put(b.Context(), b.Account, "key", test.value, db.PutOptions{})
-		e := b.WantCode(err, db.CodeValue)
+		_, _, err := f.Users.Put(f.Context(), f.Scope, "key", test.value, db.PutOptions{})
+		e := f.WantCode(err, db.CodeValue)
 		if !strings.Contains(e.Message, test.want) || e.Applied != outcome.AppliedNo {
-			b.Errorf("message %q (applied %q), want %q in it (applied no)", e.Message, e.Applied, test.want)
+			f.Errorf("message %q (applied %q), want %q in it (applied no)", e.Message, e.Applied, test.want)
 		}
 	}
-	if b.Account.Spent != 0 || b.Account.Open != 0 {
-		b.Errorf("refused values cost %d operations and left %d writes open, want none", b.Account.Spent, b.Account.Open)
+	if f.Scope.Spent != 0 || f.Scope.InDoubt != 0 {
+		f.Errorf("refused values cost %d operations and left %d writes open, want none", f.Scope.Spent, f.Scope.InDoubt)
 	}
 }
 
-func largestValue(b *Bench, _ Engine) {
+func largestValue(f *Fixture, _ Engine) {
 	const most = 380 << 10
-	b.Put("key", strings.Repeat("x", most))
-	if got := len(b.Get("key").Value.(string)); got != most {
-		b.Errorf("got %d bytes back, want %d", got, most)
+	f.Put("key", strings.Repeat("x", most))
+	if got := len(f.Get("key").Value.(string)); got != most {
+		f.Errorf("got %d bytes back, want %d", got, most)
 	}
-	_, _, err := b.Users.Put(b.Context(), b.Account, "key", strings.Repeat("x", most+1), db.PutOptions{})
-	b.WantCode(err, db.CodeTooLarge)
+	_, _, err := f.Users.Put(f.Context(), f.Scope, "key", strings.Repeat("x", most+1), db.PutOptions{})
+	f.WantCode(err, db.CodeTooLarge)
 }
 
-func keysChecked(b *Bench, _ Engine) {
+func keysChecked(f *Fixture, _ Engine) {
 	for _, key := range []string{
 		"a", "a/b", "#", "%2f", `\`, ":", "a\x00", "a\x00b", "\x00", "!locks", strings.Repeat("é", 256), "\uFFFD", "𝄞", "\u007f",
 	} {
-		b.Put(key, key)
-		b.WantValue(key, key)
+		f.Put(key, key)
+		f.WantValue(key, key)
 	}
-	b.WantValue("a", "a")
+	f.WantValue("a", "a")
 	for _, key := range []string{"", "\x80", "a\xff", strings.Repeat("k", 513), "\U0010FFFF"} {
-		_, err := b.Users.Get(b.Context(), b.Account, key, false)
-		b.WantCode(err, db.CodeKey)
-		_, _, err = b.Users.Put(b.Context(), b.Account, key, true, db.PutOptions{})
-		b.WantCode(err, db.CodeKey)
-		_, _, err = b.Users.Delete(b.Context(), b.Account, key, db.Condition{})
-		b.WantCode(err, db.CodeKey)
+		_, err := f.Users.Get(f.Context(), f.Scope, key, false)
+		f.WantCode(err, db.CodeKey)
+		_, _, err = f.Users.Put(f.Context(), f.Scope, key, true, db.PutOptions{})
+		f.WantCode(err, db.CodeKey)
+		_, _, err = f.Users.Delete(f.Context(), f.Scope, key, db.Condition{})
+		f.WantCode(err, db.CodeKey)
 	}
 }

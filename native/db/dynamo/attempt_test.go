@@ -33,7 +33,7 @@ func transact(t *testing.T, s db.Store) outcome.Attempt {
 	return s.Transact(t.Context(), "token", []db.Write{w, other}, 1).Attempt
 }
 
-func TestAnAttemptIsJudgedByWhatCameBack(t *testing.T) {
+func TestOutcomeFollowsFromTheResponse(t *testing.T) {
 	const never, later = false, true
 	for _, test := range []struct {
 		name      string
@@ -75,12 +75,12 @@ func TestAnAttemptIsJudgedByWhatCameBack(t *testing.T) {
 		{"token misused", failure(400, "IdempotentParameterMismatchException"), transact, outcome.NotApplied, db.CodeUnavailable, never, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			f := newFake(t, test.answer)
-			a := test.send(t, f.open(t))
+			service := newFake(t, test.answer)
+			a := test.send(t, service.open(t))
 			if a.Outcome != test.outcome || (a.Err == nil) != (test.code == "") {
 				t.Fatalf("got outcome %d and error %v, want %d", a.Outcome, a.Err, test.outcome)
 			}
-			if n := len(f.seen()); n != 1 {
+			if n := len(service.seen()); n != 1 {
 				t.Errorf("%d requests were sent, want 1", n)
 			}
 			var e *outcome.Error
@@ -91,7 +91,7 @@ func TestAnAttemptIsJudgedByWhatCameBack(t *testing.T) {
 	}
 }
 
-func TestWhatNeverLeftIsNotApplied(t *testing.T) {
+func TestUnsentRequestIsNotApplied(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func TestWhatNeverLeftIsNotApplied(t *testing.T) {
 	} {
 		o := newFake(t, success).options()
 		o.Endpoint = endpoint
-		a := write(t, open(t, systemHands(), o))
+		a := write(t, open(t, systemClock(), o))
 		var e *outcome.Error
 		if a.Outcome != outcome.NotApplied || !errors.As(a.Err, &e) || !e.Retryable || !strings.Contains(e.Message, "reached") {
 			t.Errorf("%s: got outcome %d and %v, want not applied, can't be reached", name, a.Outcome, a.Err)
@@ -113,36 +113,36 @@ func TestWhatNeverLeftIsNotApplied(t *testing.T) {
 	}
 }
 
-func TestARequestThatIsGivenUpIsUnknown(t *testing.T) {
-	ctx, giveUp := context.WithCancel(t.Context())
-	f := newFake(t, answer{do: func(_ http.ResponseWriter, r *http.Request) {
-		giveUp()
+func TestCancelledRequestIsUnknown(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	service := newFake(t, answer{do: func(_ http.ResponseWriter, r *http.Request) {
+		cancel()
 		<-r.Context().Done()
 	}})
-	s := f.open(t)
+	s := service.open(t)
 	answer := s.PutLock(ctx, lock.Row{Key: lock.Key{Tenant: "acme", Name: "job"}, Owner: "me"}, 1)
-	if answer.Outcome != outcome.Unknown || answer.Err == nil || len(f.seen()) != 1 {
-		t.Errorf("got %+v after %d requests, want unknown after one", answer, len(f.seen()))
+	if answer.Outcome != outcome.Unknown || answer.Err == nil || len(service.seen()) != 1 {
+		t.Errorf("got %+v after %d requests, want unknown after one", answer, len(service.seen()))
 	}
-	if answer = s.DeleteLock(ctx, lock.Key{Tenant: "acme", Name: "job"}, "me"); answer.Outcome != outcome.NotApplied || len(f.seen()) != 1 {
-		t.Errorf("after the end: got %+v after %d requests, want not applied and none", answer, len(f.seen()))
+	if answer = s.DeleteLock(ctx, lock.Key{Tenant: "acme", Name: "job"}, "me"); answer.Outcome != outcome.NotApplied || len(service.seen()) != 1 {
+		t.Errorf("after the end: got %+v after %d requests, want not applied and none", answer, len(service.seen()))
 	}
 }
 
-func TestEveryAnswerOfTheServiceTellsItsTime(t *testing.T) {
+func TestEveryResponseOfTheServiceHasItsDate(t *testing.T) {
 	for name, a := range map[string]answer{
 		"success": success, "refused": refusal("{}"), "throttled": failure(400, "ThrottlingException"),
 		"failure": failure(500, "InternalServerError"), "denied": failure(400, "AccessDeniedException"),
 	} {
-		f := newFake(t, a)
-		f.date = time.Date(2031, 5, 6, 7, 8, 9, 0, time.UTC)
-		clk := systemHands()
-		s := open(t, clk, f.options())
+		service := newFake(t, a)
+		service.date = time.Date(2031, 5, 6, 7, 8, 9, 0, time.UTC)
+		clk := systemClock()
+		s := open(t, clk, service.options())
 		before := clk.Read()
 		got := write(t, s)
 		after := clk.Read()
-		if !got.Date.Equal(f.date) {
-			t.Errorf("%s: got date %v, want %v", name, got.Date, f.date)
+		if !got.Date.Equal(service.date) {
+			t.Errorf("%s: got date %v, want %v", name, got.Date, service.date)
 		}
 		if got.Sent.ElapsedMax < before.ElapsedMax || got.Received.ElapsedMax < got.Sent.ElapsedMax || got.Received.ElapsedMax > after.ElapsedMax {
 			t.Errorf("%s: sent %v and received %v are not in order within %v and %v", name, got.Sent, got.Received, before, after)
@@ -150,43 +150,43 @@ func TestEveryAnswerOfTheServiceTellsItsTime(t *testing.T) {
 	}
 }
 
-func TestSomebodyElsesAnswerTellsNothing(t *testing.T) {
-	f := newFake(t, answer{status: 407, body: "{}"})
-	f.stranger = true
-	if a := write(t, f.open(t)); !a.Date.IsZero() || a.Outcome != outcome.Unknown {
+func TestResponseOfAProxyIsUnknownAndHasNoDate(t *testing.T) {
+	service := newFake(t, answer{status: 407, body: "{}"})
+	service.proxy = true
+	if a := write(t, service.open(t)); !a.Date.IsZero() || a.Outcome != outcome.Unknown {
 		t.Errorf("got date %v and outcome %d, want none and unknown", a.Date, a.Outcome)
 	}
 }
 
-func TestSentIsReadWhenThereIsAConnection(t *testing.T) {
-	f := newFake(t, success)
-	o := f.options()
-	clk := systemHands()
-	signer := &latecomer{CredentialsProvider: o.Credentials, clock: clk}
+func TestSentIsTheTimeOfTheConnection(t *testing.T) {
+	service := newFake(t, success)
+	o := service.options()
+	clk := systemClock()
+	signer := &timedCredentials{CredentialsProvider: o.Credentials, clock: clk}
 	o.Credentials = signer
-	if a := write(t, open(t, clk, o)); signer.came == 0 || a.Sent.ElapsedMax < signer.came {
-		t.Errorf("sent at %v, want it after the credentials came, at %v", a.Sent.ElapsedMax, signer.came)
+	if a := write(t, open(t, clk, o)); signer.at == 0 || a.Sent.ElapsedMax < signer.at {
+		t.Errorf("sent at %v, want it after the credentials came, at %v", a.Sent.ElapsedMax, signer.at)
 	}
 }
 
-// latecomer is credentials that note when they came.
-type latecomer struct {
+// timedCredentials note when they were retrieved.
+type timedCredentials struct {
 	aws.CredentialsProvider
 	clock *clock.Dual
-	came  time.Duration
+	at    time.Duration
 }
 
-func (c *latecomer) Retrieve(ctx context.Context) (aws.Credentials, error) {
-	c.came = c.clock.ElapsedMax()
+func (c *timedCredentials) Retrieve(ctx context.Context) (aws.Credentials, error) {
+	c.at = c.clock.ElapsedMax()
 	return c.CredentialsProvider.Retrieve(ctx)
 }
 
-func TestNoHeaderMakesHTTPRepeatARequest(t *testing.T) {
-	f := newFake(t, success)
-	s := f.open(t)
+func TestRequestsHaveNoIdempotencyKey(t *testing.T) {
+	service := newFake(t, success)
+	s := service.open(t)
 	write(t, s)
 	transact(t, s)
-	for _, r := range f.seen() {
+	for _, r := range service.seen() {
 		for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
 			if _, ok := r.header[http.CanonicalHeaderKey(name)]; ok {
 				t.Errorf("%s has the header %s, want it not to", r.op, name)
@@ -195,7 +195,7 @@ func TestNoHeaderMakesHTTPRepeatARequest(t *testing.T) {
 	}
 }
 
-func TestOpenRefusesWhatCanNotWork(t *testing.T) {
+func TestOpenRefusesBadOptions(t *testing.T) {
 	good := newFake(t, success).options()
 	for want, spoil := range map[string]func(*dynamo.Options){
 		"no table":  func(o *dynamo.Options) { o.Table = "" },
@@ -207,7 +207,7 @@ func TestOpenRefusesWhatCanNotWork(t *testing.T) {
 		t.Setenv("AWS_CONFIG_FILE", "/dev/null")
 		o := good
 		spoil(&o)
-		if _, err := dynamo.Open(t.Context(), systemHands(), o); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := dynamo.Open(t.Context(), systemClock(), o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want an error with %q", err, want)
 		}
 	}

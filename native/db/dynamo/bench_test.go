@@ -12,16 +12,16 @@ import (
 
 // The emulator takes most of the time; what a request costs without it is in
 // BenchmarkClient.
-func BenchmarkAgainstDynamoDBLocal(b *testing.B) {
+func BenchmarkDynamoDBLocal(b *testing.B) {
 	l := &local{endpoint: dynamolocal.Start(b)}
-	dual := systemHands()
+	dual := systemClock()
 	s := l.create(b, dual)
 	clk := lock.NewTableClock(0, nil)
 	locks, err := lock.New(dual, s, clk, lock.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	benchVerbs(b, db.New(s, dual, clk.Observe))
+	benchOperations(b, db.New(s, dual, clk.Observe))
 	b.Run("lock", func(b *testing.B) {
 		for b.Loop() {
 			hold(b, locks)
@@ -30,35 +30,35 @@ func BenchmarkAgainstDynamoDBLocal(b *testing.B) {
 }
 
 func BenchmarkClient(b *testing.B) {
-	f := newFake(b, success)
-	clk := systemHands()
-	benchVerbs(b, db.New(open(b, clk, f.options()), clk, nil))
+	service := newFake(b, success)
+	clk := systemClock()
+	benchOperations(b, db.New(open(b, clk, service.options()), clk, nil))
 }
 
-func benchVerbs(b *testing.B, over *db.DB) {
+func benchOperations(b *testing.B, over *db.DB) {
 	p, err := over.Open("acme", "bench")
 	if err != nil {
 		b.Fatal(err)
 	}
-	account := &dbtest.RunScope{Left: 1 << 60}
-	for _, verb := range []struct {
+	scope := &dbtest.RunScope{Left: 1 << 60}
+	for _, op := range []struct {
 		name string
 		do   func() error
 	}{
 		{"put", func() error {
 			doc := value.Map{"name": "Ada", "n": 1.0, "tags": value.List{"a", "b"}}
-			_, _, err := p.Put(b.Context(), account, "key", doc, db.PutOptions{})
+			_, _, err := p.Put(b.Context(), scope, "key", doc, db.PutOptions{})
 			return err
 		}},
 		{"get", func() error {
-			_, err := p.Get(b.Context(), account, "key", false)
+			_, err := p.Get(b.Context(), scope, "key", false)
 			return err
 		}},
 	} {
-		b.Run(verb.name, func(b *testing.B) {
+		b.Run(op.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := verb.do(); err != nil {
+				if err := op.do(); err != nil {
 					b.Fatal(err)
 				}
 			}

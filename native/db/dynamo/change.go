@@ -21,7 +21,7 @@ const (
 	addedExpiry = ", #x = if_not_exists(#x, :expires)"
 )
 
-// change is a write in the words of the service.
+// change is a write as the service wants it.
 type change struct {
 	update    string // what an Add does
 	condition string // "" if there is none
@@ -47,7 +47,7 @@ func changeOf(w db.Write, now int64) change {
 func additionOf(w db.Write, now int64) change {
 	c := change{
 		update: addition,
-		// If 0 is out of bounds, so is what isn't there.
+		// Without a row the number is 0, which may be out of bounds.
 		condition: ifWhole,
 		values: attributes{
 			":now": number(now), ":i": str(typeWhole), ":new": str(w.Rev),
@@ -73,11 +73,11 @@ func (c change) text() *string {
 	return &c.condition
 }
 
-// names are the attributes that the change speaks of.
+// names are the attributes that the expressions of the change refer to.
 func (c change) names() map[string]string { return names(c.update, c.condition) }
 
-// refusal asks for the item that makes the condition fail.
-func (c change) refusal() types.ReturnValuesOnConditionCheckFailure {
+// onRefusal requests the item for which the condition does not hold.
+func (c change) onRefusal() types.ReturnValuesOnConditionCheckFailure {
 	if c.condition == "" {
 		return types.ReturnValuesOnConditionCheckFailureNone
 	}

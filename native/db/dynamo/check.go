@@ -20,32 +20,32 @@ type Level string
 // The levels of findings.
 const (
 	Fine    Level = "fine"
-	Warning Level = "warning" // works, but somebody should look at it
+	Warning Level = "warning" // works, but should be looked at
 	Problem Level = "problem" // native.db or native.lock don't work as promised
 )
 
 // Finding is the result of one check of a table.
 type Finding struct {
-	// Check is what was looked at: "exists", "keys", "expiry", "billing",
+	// Check is what was checked: "exists", "keys", "expiry", "billing",
 	// "indexes", "regions", "access" or "clock".
 	Check string `json:"check"`
 	Level Level  `json:"level"`
-	// Text says what was found, for people.
+	// Text is the result, for operators.
 	Text string `json:"text"`
 }
 
 const (
-	// The table's time is told by so many requests, spread over more than a
-	// second: its Dates are cut to the second, and where they change shows more
-	// than any of them alone.
+	// The table's time is derived from this many requests, spread over more than
+	// a second: a Date is cut to the second, and the moment at which it changes is
+	// more precise than any of them.
 	clockReads = 11
 	clockPause = 110 * time.Millisecond
 )
 
-// CheckTable looks at whether the table is as native.db and native.lock need
-// it, and compares its clock with this machine's: maxSkew is how far they may
-// be apart, 0 means [lock.DefaultMaxSkew]. It changes nothing. The error tells
-// why the table could not be looked at.
+// CheckTable checks that the table is as native.db and native.lock need it, and
+// that its clock is at most maxSkew from this machine's; 0 means
+// [lock.DefaultMaxSkew]. It changes nothing. The error is the reason why the table
+// could not be checked.
 func (s *Store) CheckTable(ctx context.Context, maxSkew time.Duration) ([]Finding, error) {
 	table, err := s.describe(ctx)
 	if isMissing(err) {
@@ -114,38 +114,38 @@ func findRegions(t *types.TableDescription) Finding {
 	return Finding{"regions", Problem, "the table has replicas in" + names + ": two regions would give one lock to two holders"}
 }
 
-// findClock reads a row that is not there, which shows as well that data may be
+// findClock reads a row that does not exist, which also shows whether data may be
 // read.
 func (s *Store) findClock(ctx context.Context, maxSkew time.Duration) []Finding {
 	var off time.Duration
 	clock := lock.NewTableClock(maxSkew, func(d time.Duration) { off = d })
-	nobody := db.Key{Partition: "!check", Key: "clock"}
+	absent := db.Key{Partition: "!check", Key: "clock"}
 	for n := range clockReads {
 		if n > 0 && s.clock.Sleep(ctx, clockPause) != nil {
 			return []Finding{{"clock", Problem, "interrupted"}}
 		}
-		answer := s.Get(ctx, nobody, false)
-		if answer.Outcome != outcome.Applied {
-			return []Finding{{"access", Problem, explain(answer.Err)}}
+		result := s.Get(ctx, absent, false)
+		if result.Outcome != outcome.Applied {
+			return []Finding{{"access", Problem, explain(result.Err)}}
 		}
-		clock.Observe(answer.Attempt)
+		clock.Observe(result.Attempt)
 	}
 	now := s.clock.Read()
 	table := clock.At(now)
 	least, most := now.Wall.Sub(table.Latest), now.Wall.Sub(table.Earliest)
-	found := Finding{"clock", Fine, fmt.Sprintf("this machine's is between %v and %v ahead of the table's", ms(least), ms(most))}
+	finding := Finding{"clock", Fine, fmt.Sprintf("this machine's is between %v and %v ahead of the table's", ms(least), ms(most))}
 	switch {
 	case table.Epoch == 0:
-		found.Level, found.Text = Problem, "the table's answers have no date: locks can't work"
+		finding.Level, finding.Text = Problem, "the table's answers have no date: locks can't work"
 	case off != 0:
-		found.Level = Warning
+		finding.Level = Warning
 	}
-	return []Finding{{"access", Fine, "data can be read"}, found}
+	return []Finding{{"access", Fine, "data can be read"}, finding}
 }
 
 func ms(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
 
-// explain is an error with what only operators see.
+// explain is the text of err, with its cause, which only operators see.
 func explain(err error) string {
 	var known *outcome.Error
 	if errors.As(err, &known) && known.Cause != nil {

@@ -9,30 +9,29 @@
 //
 // # One attempt
 //
-// Each call is one request and never repeated here, neither by the SDK nor by
-// net/http (which sends again only what never left). What an attempt has come
-// to is told from two facts, whether the request was given a connection and
-// whether the service itself has answered:
+// Each call is one request. It is never repeated here, neither by the SDK nor by
+// net/http, which sends a request again only if nothing of it was written. The
+// outcome follows from two facts, whether the request had a connection and what
+// the service itself has answered:
 //
-//	no connection was had         not applied
+//	there was no connection       not applied
 //	the service accepted          applied
 //	its condition did not hold    refused
-//	the service turned it down    not applied: throttled, in the way of a
+//	the service rejected it       not applied: throttled, in conflict with a
 //	                              transaction, no such table, denied, malformed
-//	everything else               unknown: no answer, a broken one, a failure
-//	                              inside the service, an answer of somebody else
+//	everything else               unknown: no response, a broken one, a failure
+//	                              inside the service, a response of a proxy
 //
-// Reads have no side effect, so theirs are not applied instead of unknown.
-// Each answer of the service carries its Date, also one that turns a request
-// down; answers of others on the way (proxies) tell no time.
+// Reads have no side effect, so they are not applied instead of unknown. Each
+// response of the service has a Date, even one that rejects the request; the Date
+// of a proxy's response is not used.
 //
 // # Permissions
 //
-// GetItem, BatchGetItem, Query, PutItem, UpdateItem, DeleteItem and
-// ConditionCheckItem on the table. Never Scan or PartiQL: nothing here needs
-// them, and rules about leading keys don't bind them. Creating and checking a
-// table need CreateTable, DescribeTable, DescribeTimeToLive and
-// UpdateTimeToLive.
+// Using a table needs GetItem, BatchGetItem, Query, PutItem, UpdateItem, DeleteItem
+// and ConditionCheckItem. Don't allow Scan and PartiQL: they are not used, and policies
+// about leading keys don't apply to them. Creating and checking a table need
+// CreateTable, DescribeTable, DescribeTimeToLive and UpdateTimeToLive.
 package dynamo
 
 import (
@@ -53,25 +52,25 @@ import (
 	"github.com/tidelock-lua/tidelock/native/lock"
 )
 
-// Options say which table to use.
+// Options say which table to use, and how to reach it.
 type Options struct {
 	// Table is the table's name. Required.
 	Table string
-	// Region is the table's region; "" takes that of the environment or of the
-	// user's AWS configuration.
+	// Region is the table's region. The default is that of the environment or of
+	// the AWS configuration file.
 	Region string
-	// Endpoint is the address of the service, for emulators and private
-	// endpoints; "" is the region's.
+	// Endpoint is the address of the service, for emulators and private endpoints.
+	// The default is that of the region.
 	Endpoint string
-	// Credentials sign the requests; nil takes those of the environment, of
-	// the user's AWS configuration or of the machine.
+	// Credentials sign the requests. The default are those of the environment, of
+	// the AWS configuration file or of the machine.
 	Credentials aws.CredentialsProvider
-	// Log takes what the SDK has to say, and why the table is throttled; nil:
-	// nobody.
+	// Log receives what the SDK logs, and why the table is throttled; nil disables
+	// it.
 	Log *zap.Logger
 }
 
-// Store is a table. It is safe for use by many goroutines.
+// Store is a table. It is safe for concurrent use.
 type Store struct {
 	clock       *clock.Dual
 	table       string
@@ -87,7 +86,7 @@ var (
 	_ lock.Lister = (*Store)(nil)
 )
 
-// Open returns the table, without a request to it. hands time the answers.
+// Open returns the table, without a request to it. clk timestamps the attempts.
 func Open(ctx context.Context, clk *clock.Dual, o Options) (*Store, error) {
 	if o.Table == "" {
 		return nil, errors.New("no table is named")
@@ -95,7 +94,7 @@ func Open(ctx context.Context, clk *clock.Dual, o Options) (*Store, error) {
 	if u, err := url.Parse(o.Endpoint); err != nil || o.Endpoint != "" && u.Host == "" {
 		return nil, fmt.Errorf("endpoint %q: want http(s)://host[:port]", o.Endpoint)
 	}
-	log := quiet(o.Log)
+	log := sampled(o.Log)
 	c, err := awsConfig(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("table %q: %w", o.Table, err)
@@ -109,7 +108,7 @@ func Open(ctx context.Context, clk *clock.Dual, o Options) (*Store, error) {
 	return s, nil
 }
 
-// awsConfig reads what the options leave open.
+// awsConfig reads the AWS configuration for what the options don't set.
 func awsConfig(ctx context.Context, o Options) (aws.Config, error) {
 	read := []func(*config.LoadOptions) error{config.WithDefaultsMode(aws.DefaultsModeInRegion)}
 	if o.Region != "" {
@@ -125,30 +124,30 @@ func awsConfig(ctx context.Context, o Options) (aws.Config, error) {
 	return c, err
 }
 
-// configure makes a call of the SDK one attempt.
+// configure makes each call of the SDK one attempt.
 func (s *Store) configure(c *dynamodb.Options) {
 	c.Retryer = aws.NopRetryer{}
 	c.HTTPClient = s.http
 	// Another host name for each account would only cost one more connection.
 	c.AccountIDEndpointMode = aws.AccountIDEndpointModeDisabled
-	// TLS protects answers better. Emulators send none with errors, and the
-	// SDK would warn each time that a condition does not hold.
+	// TLS protects responses better. Emulators send no checksum with errors, and
+	// the SDK would warn each time that a condition does not hold.
 	c.DisableValidateResponseChecksum = true
 }
 
-// DropIdle closes connections that nobody uses: after a suspension the other
-// side has forgotten them.
+// DropIdle closes idle connections. It is for the time after a suspension, when
+// the service has closed its end of them.
 func (s *Store) DropIdle() { s.http.CloseIdleConnections() }
 
-// Close closes idle connections. No call may be under way.
+// Close closes idle connections. No call may be in progress.
 func (s *Store) Close() error {
 	s.http.CloseIdleConnections()
 	return nil
 }
 
-// quiet keeps a store in trouble from flooding the log: the first few of equal
-// records count.
-func quiet(log *zap.Logger) *zap.Logger {
+// sampled keeps a failing store from flooding the log: it passes on the first few
+// of equal records in each second.
+func sampled(log *zap.Logger) *zap.Logger {
 	if log == nil {
 		return zap.NewNop()
 	}

@@ -14,24 +14,24 @@ import (
 	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
-// judge tells what an attempt came to, from its way over the network and what
-// the SDK made of it. The caller holds x.mu.
-func (s *Store) judge(ctx context.Context, x *exchange, err error) (outcome.Outcome, error) {
+// outcomeOf derives the outcome of an attempt from its round trip and the error of
+// the SDK. The caller holds trip.mu.
+func (s *Store) outcomeOf(ctx context.Context, trip *roundTrip, err error) (outcome.Outcome, error) {
 	switch {
 	case err == nil:
 		return outcome.Applied, nil
 	case isRefusal(err):
 		return outcome.Refused, nil
-	case x.sent == nil:
-		return outcome.NotApplied, notSent(ctx, x, err)
-	case x.status >= 400 && x.status < 500:
-		return outcome.NotApplied, s.turnedDown(err)
+	case trip.sent == nil:
+		return outcome.NotApplied, notSent(ctx, trip, err)
+	case trip.status >= 400 && trip.status < 500:
+		return outcome.NotApplied, s.rejected(err)
 	default:
 		return outcome.Unknown, s.unanswered(err)
 	}
 }
 
-// isRefusal says whether a condition did not hold.
+// isRefusal reports whether err is a condition that did not hold.
 func isRefusal(err error) bool {
 	var failed *types.ConditionalCheckFailedException
 	if errors.As(err, &failed) {
@@ -56,7 +56,7 @@ const (
 	reasonConflict  = "TransactionConflict"
 )
 
-// throttling are the reasons that blame the load.
+// throttling are the reasons that mean too high a load.
 var throttling = map[string]bool{"ProvisionedThroughputExceeded": true, "ThrottlingError": true}
 
 func code(r types.CancellationReason) string {
@@ -66,15 +66,15 @@ func code(r types.CancellationReason) string {
 	return *r.Code
 }
 
-func notSent(ctx context.Context, x *exchange, err error) error {
-	if !x.called && ctx.Err() == nil {
+func notSent(ctx context.Context, trip *roundTrip, err error) error {
+	if !trip.signed && ctx.Err() == nil {
 		return unavailable(true, err, "the request can't be signed: are there credentials for the table?")
 	}
 	return unavailable(true, err, "the table can't be reached")
 }
 
-// unanswered is the cause of an unknown outcome. Some failures inside the
-// service blame the load, which tells the pace at which to go on.
+// unanswered is the cause of an unknown outcome. Some failures inside the service
+// mean too high a load: then the pause before the next attempt is longer.
 func (s *Store) unanswered(err error) error {
 	if isThrottle(err) {
 		return s.throttled(err)
@@ -82,9 +82,8 @@ func (s *Store) unanswered(err error) error {
 	return unavailable(true, err, "the table did not answer")
 }
 
-// turnedDown is the cause of an answer by which the service has refused to do
-// anything.
-func (s *Store) turnedDown(err error) error {
+// rejected is the cause if the service has rejected the request.
+func (s *Store) rejected(err error) error {
 	var failure smithy.APIError
 	if !errors.As(err, &failure) {
 		return unavailable(false, err, "the table's answer can't be read")
@@ -101,7 +100,7 @@ func (s *Store) turnedDown(err error) error {
 		return unavailable(false, err, "table %q does not exist", s.table)
 	case "AccessDeniedException", "UnrecognizedClientException", "InvalidSignatureException",
 		"MissingAuthenticationTokenException", "IncompleteSignatureException":
-		// The SDK has learned the time by which it signs from this answer.
+		// The SDK has learned the time for its signatures from this response.
 		return unavailable(isClockSkew(err), err, "access to the table is denied")
 	}
 	if isThrottle(err) {
@@ -110,8 +109,8 @@ func (s *Store) turnedDown(err error) error {
 	return unavailable(false, err, "the table turned the request down (%s)", failure.ErrorCode())
 }
 
-// canceled is the cause of a transaction that was stopped for another reason
-// than a condition.
+// canceled is the cause if the service has cancelled a transaction for another
+// reason than a condition.
 func (s *Store) canceled(err error) error {
 	var failure *types.TransactionCanceledException
 	if !errors.As(err, &failure) {
@@ -134,7 +133,7 @@ func (s *Store) canceled(err error) error {
 	return conflict(err)
 }
 
-// renewCredentials makes the next attempt ask for new ones.
+// renewCredentials makes the next attempt get new ones.
 func (s *Store) renewCredentials() {
 	if cache, ok := s.credentials.(interface{ Invalidate() }); ok {
 		cache.Invalidate()
@@ -145,13 +144,14 @@ func isThrottle(err error) bool {
 	return retry.IsErrorThrottles(retry.DefaultThrottles).IsErrorThrottle(err).Bool()
 }
 
-// isClockSkew says whether the SDK blames a signature that was out of date.
+// isClockSkew reports whether the SDK takes err for a signature that was out of
+// date.
 func isClockSkew(err error) bool {
 	return retry.RetryableError{}.IsErrorRetryable(err).Bool()
 }
 
-// throttled is the cause of a request turned down for the load. Which part of
-// the table was too hot is for the operator, not for the script.
+// throttled is the cause of a request rejected because of the load. The log shows
+// which part of the table was too hot; scripts don't see that.
 func (s *Store) throttled(err error) error {
 	s.log.Warn("the table is throttled", zap.String("table", s.table), zap.Strings("reasons", throttlingReasons(err)))
 	return &outcome.Error{Code: db.CodeThrottled, Message: "the table refuses more requests for now", Retryable: true, Cause: err}

@@ -16,7 +16,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native/db/dynamo"
 )
 
-// A request is what the fake service was asked.
+// A request is one that the fake service has received.
 type request struct {
 	op     string // such as "PutItem"
 	header http.Header
@@ -24,7 +24,7 @@ type request struct {
 	fields map[string]any
 }
 
-// item is the item of a PutItem as JSON, to be sent back.
+// item is the item of a PutItem as JSON, to be returned.
 func (r request) item() string {
 	text, err := json.Marshal(r.fields["Item"])
 	if err != nil {
@@ -33,8 +33,8 @@ func (r request) item() string {
 	return string(text)
 }
 
-// An answer is what the fake service says to one request: a status and a text,
-// or whatever do does with the connection.
+// An answer is the response of the fake service to one request: a status and a
+// text, or whatever do does with the connection.
 type answer struct {
 	status int
 	body   string
@@ -43,7 +43,7 @@ type answer struct {
 
 var (
 	success = answer{status: 200, body: "{}"}
-	// lost answers nothing and breaks the connection.
+	// lost breaks the connection without a response.
 	lost = answer{do: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }}
 )
 
@@ -66,13 +66,13 @@ func canceled(reasons ...string) answer {
 	return failure(400, "TransactionCanceledException", `"CancellationReasons":[`+strings.Join(all, ",")+`]`)
 }
 
-// fake is a service that answers as it is told: with one of answers after the
-// other, or as answerTo decides. It speaks as much of the protocol as that needs.
+// fake is a service with given answers: one after the other, or what answerTo
+// returns. It speaks as much of the protocol as that needs.
 type fake struct {
 	*httptest.Server
 	answerTo func(n int, r request) answer
 	date     time.Time // of its answers; zero is the present
-	stranger bool      // answers as somebody else, not as the service
+	proxy    bool      // answers as a proxy, not as the service
 
 	mu       sync.Mutex // guards requests
 	requests []request
@@ -90,18 +90,18 @@ func (f *fake) serve(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	asked := request{header: r.Header, body: string(body)}
-	_, asked.op, _ = strings.Cut(r.Header.Get("X-Amz-Target"), ".")
-	if err := json.Unmarshal(body, &asked.fields); err != nil {
+	got := request{header: r.Header, body: string(body)}
+	_, got.op, _ = strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	if err := json.Unmarshal(body, &got.fields); err != nil {
 		panic(err)
 	}
 	f.mu.Lock()
-	f.requests = append(f.requests, asked)
+	f.requests = append(f.requests, got)
 	n := len(f.requests)
 	f.mu.Unlock()
 
-	a := f.answerTo(n, asked)
-	if !f.stranger {
+	a := f.answerTo(n, got)
+	if !f.proxy {
 		w.Header().Set("X-Amzn-Requestid", "ID")
 	}
 	if !f.date.IsZero() {
@@ -131,10 +131,10 @@ func (f *fake) options() dynamo.Options {
 
 func (f *fake) open(t testing.TB) *dynamo.Store {
 	t.Helper()
-	return open(t, systemHands(), f.options())
+	return open(t, systemClock(), f.options())
 }
 
-// bench is a partition over the fake.
-func (f *fake) bench(t *testing.T) *dbtest.Bench {
-	return dbtest.NewBench(t, f.open(t), dbtest.NewClock())
+// fixture is a partition over the fake service.
+func (f *fake) fixture(t *testing.T) *dbtest.Fixture {
+	return dbtest.NewFixture(t, f.open(t), dbtest.NewClock())
 }

@@ -26,11 +26,11 @@ const (
 	attrExpires   = "x"
 )
 
-// typeWhole marks a number that can be added to: a condition can tell a number
-// from a string, but not a whole one from another.
+// typeWhole marks a whole number, which can be added to: a condition can tell a
+// number from a string, but not a whole number from another.
 const typeWhole = "i"
 
-// encode makes the attribute of a value that has been checked.
+// encode returns v, which has been checked, as an attribute.
 func encode(v any) types.AttributeValue {
 	switch v := v.(type) {
 	case value.Null:
@@ -67,10 +67,10 @@ func number(n int64) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 }
 
-// errForeign is about an item that native.db has not written.
+// errForeign is the error for an item that native.db has not written.
 var errForeign = errors.New("the item is none of native.db's: it was written by another program")
 
-// decode reads what encode has made.
+// decode reads what encode has returned.
 func decode(a types.AttributeValue) (any, error) {
 	switch a := a.(type) {
 	case *types.AttributeValueMemberNULL:
@@ -88,7 +88,7 @@ func decode(a types.AttributeValue) (any, error) {
 	case *types.AttributeValueMemberM:
 		return decodeMap(a.Value)
 	default:
-		return nil, errForeign // nothing, or a set
+		return nil, errForeign // missing, or a set
 	}
 }
 
@@ -179,17 +179,17 @@ func integerOf(item attributes, name string) int64 {
 
 var placeholder = regexp.MustCompile(`#(\w+)`)
 
-// names are the attributes that the expressions speak of as #name: some names
-// are reserved words, and the service refuses names that aren't used.
+// names are the attributes that the expressions refer to as #name: some names are
+// reserved words, and the service refuses names that aren't used.
 func names(expressions ...string) map[string]string {
-	var found map[string]string
+	var all map[string]string
 	for _, expression := range expressions {
 		for _, name := range placeholder.FindAllStringSubmatch(expression, -1) {
-			if found == nil {
-				found = make(map[string]string)
+			if all == nil {
+				all = make(map[string]string)
 			}
-			found[name[0]] = name[1]
+			all[name[0]] = name[1]
 		}
 	}
-	return found
+	return all
 }

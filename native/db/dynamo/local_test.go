@@ -60,23 +60,23 @@ func (l *local) create(t testing.TB, clk *clock.Dual) *dynamo.Store {
 	return store
 }
 
-func systemHands() *clock.Dual { return clock.NewDual(clock.System()) }
+func systemClock() *clock.Dual { return clock.NewDual(clock.System()) }
 
 // One emulator serves all tests that need one: it takes seconds to start.
-func TestAgainstDynamoDBLocal(t *testing.T) {
+func TestDynamoDBLocal(t *testing.T) {
 	l := &local{endpoint: dynamolocal.Start(t)}
 	t.Run("DynamoDB is an engine", func(t *testing.T) {
-		dbtest.Run(t, func(t *testing.T, clk *clock.Dual) dbtest.Engine { return patient{l.create(t, clk)} })
+		dbtest.Run(t, func(t *testing.T, clk *clock.Dual) dbtest.Engine { return untimed{l.create(t, clk)} })
 	})
 	t.Run("DynamoDB keeps locks", func(t *testing.T) {
-		locktest.Contract(t, func(t *testing.T) lock.Table { return l.create(t, systemHands()) })
+		locktest.Contract(t, func(t *testing.T) lock.Table { return l.create(t, systemClock()) })
 	})
 	t.Run("DynamoDB answers as memory does", func(t *testing.T) {
-		// So far ahead that the emulator, which goes by the real time, removes
-		// nothing that has expired here while it is still looked at.
+		// So far ahead that the emulator, which uses the real time, removes no row
+		// that has expired here while the test still reads it.
 		clk := dbtest.NewStoppedClock(time.Now().Add(time.Hour))
 		dual := clock.NewDual(clk)
-		dbtest.Compare(t, clk, patient{l.create(t, dual)}, memory.New(dual))
+		dbtest.Compare(t, clk, untimed{l.create(t, dual)}, memory.New(dual))
 	})
 	t.Run("tables", func(t *testing.T) { testTables(t, l) })
 }

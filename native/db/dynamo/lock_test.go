@@ -13,7 +13,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
-// hold takes an uncontended lock and gives it up.
+// hold acquires an uncontended lock and releases it.
 func hold(t testing.TB, locks *lock.Locks) {
 	t.Helper()
 	lease, err := locks.Acquire(t.Context(), lock.Request{Key: lock.Key{Tenant: "acme", Name: "job"}, Lease: time.Minute})
@@ -23,35 +23,35 @@ func hold(t testing.TB, locks *lock.Locks) {
 	lease.Release(t.Context())
 }
 
-func TestAnUncontendedLockCostsTwoRequests(t *testing.T) {
+func TestUncontendedLockCostsTwoRequests(t *testing.T) {
 	for _, test := range []struct {
 		name  string
-		first bool // a request of native.db comes first, and tells the time
+		first bool // a request of native.db comes first, and shows the time
 		want  []string
 	}{
-		{"the table's time is asked for once", false, []string{"DeleteItem", "PutItem", "DeleteItem", "PutItem", "DeleteItem"}},
-		{"native.db tells the time", true, []string{"GetItem", "PutItem", "DeleteItem", "PutItem", "DeleteItem"}},
+		{"the first acquisition learns the time of the table", false, []string{"DeleteItem", "PutItem", "DeleteItem", "PutItem", "DeleteItem"}},
+		{"native.db shows the time", true, []string{"GetItem", "PutItem", "DeleteItem", "PutItem", "DeleteItem"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			f := newFake(t, success)
-			f.answerTo = func(n int, r request) answer {
+			service := newFake(t, success)
+			service.answerTo = func(n int, r request) answer {
 				if n == 1 && r.op == "DeleteItem" {
 					return refusal("{}")
 				}
 				return success
 			}
-			dual := systemHands()
-			s := open(t, dual, f.options())
+			dual := systemClock()
+			s := open(t, dual, service.options())
 			clk := lock.NewTableClock(0, nil)
 			locks, err := lock.New(dual, s, clk, lock.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if test.first {
-				b := dbtest.NewBench(t, s, dbtest.NewClock())
+				f := dbtest.NewFixture(t, s, dbtest.NewClock())
 				p, err := db.New(s, dual, clk.Observe).Open("acme", "users")
 				if err == nil {
-					_, err = p.Get(t.Context(), b.Account, "key", false)
+					_, err = p.Get(t.Context(), f.Scope, "key", false)
 				}
 				if err != nil {
 					t.Fatal(err)
@@ -59,22 +59,22 @@ func TestAnUncontendedLockCostsTwoRequests(t *testing.T) {
 			}
 			hold(t, locks)
 			hold(t, locks)
-			if got := f.ops(); !slices.Equal(got, test.want) {
+			if got := service.ops(); !slices.Equal(got, test.want) {
 				t.Errorf("requests are %v, want %v", got, test.want)
 			}
 		})
 	}
 }
 
-func TestAGrantWithoutADateIsNotBelieved(t *testing.T) {
-	f := newFake(t)
-	f.answerTo = func(int, request) answer {
+func TestPutLockWithoutADateIsUnknown(t *testing.T) {
+	service := newFake(t)
+	service.answerTo = func(int, request) answer {
 		return answer{do: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header()["Date"] = nil // or the server adds one
 			_, _ = io.WriteString(w, "{}")
 		}}
 	}
-	s := open(t, systemHands(), f.options())
+	s := open(t, systemClock(), service.options())
 	row := lock.Row{Key: lock.Key{Tenant: "acme", Name: "job"}, Owner: "me"}
 	if a := s.PutLock(t.Context(), row, 1); a.Outcome != outcome.Unknown || a.Err == nil {
 		t.Errorf("got outcome %d and %v, want unknown", a.Outcome, a.Err)

@@ -25,10 +25,10 @@ const (
 const locksPage = 100
 
 // PutLock implements [lock.Table].
-func (s *Store) PutLock(ctx context.Context, row lock.Row, now lock.UnixMilli) (answer lock.RowResult) {
+func (s *Store) PutLock(ctx context.Context, row lock.Row, now lock.UnixMilli) (result lock.RowResult) {
 	const isFree = "attribute_not_exists(#p) OR #until <= :now"
 	var err error
-	answer.Attempt, err = s.attempt(ctx, func(ctx context.Context) error {
+	result.Attempt, err = s.attempt(ctx, func(ctx context.Context) error {
 		_, err := s.client.PutItem(ctx, &dynamodb.PutItemInput{
 			TableName: &s.table, Item: lockItem(row),
 			ConditionExpression:                 aws.String(isFree),
@@ -39,34 +39,34 @@ func (s *Store) PutLock(ctx context.Context, row lock.Row, now lock.UnixMilli) (
 		return err
 	})
 	switch {
-	case answer.Outcome == outcome.Refused:
-		answer.Old = lockInTheWay(row.Key, err)
-	case answer.Outcome == outcome.Applied && answer.Date.IsZero():
-		// Only a date can show that the process has slept through its lease
-		// with both clocks standing still: a grant without one isn't believed.
-		answer.Outcome, answer.Err = outcome.Unknown, unavailable(true, nil, "the table's answer has no date")
+	case result.Outcome == outcome.Refused:
+		result.Old = conflictingLock(row.Key, err)
+	case result.Outcome == outcome.Applied && result.Date.IsZero():
+		// If both clocks stood still while the process was suspended, only a date
+		// shows that its lease has ended: a grant without one doesn't count.
+		result.Outcome, result.Err = outcome.Unknown, unavailable(true, nil, "the table's answer has no date")
 	}
-	return answer
+	return result
 }
 
 // DeleteLock implements [lock.Table].
-func (s *Store) DeleteLock(ctx context.Context, key lock.Key, owner string) (answer lock.RowResult) {
-	const isOurs = "#owner = :me"
+func (s *Store) DeleteLock(ctx context.Context, key lock.Key, owner string) (result lock.RowResult) {
+	const isOwner = "#owner = :owner"
 	var err error
-	answer.Attempt, err = s.attempt(ctx, func(ctx context.Context) error {
+	result.Attempt, err = s.attempt(ctx, func(ctx context.Context) error {
 		_, err := s.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 			TableName: &s.table, Key: lockKey(key),
-			ConditionExpression:                 aws.String(isOurs),
-			ExpressionAttributeNames:            names(isOurs),
-			ExpressionAttributeValues:           attributes{":me": str(owner)},
+			ConditionExpression:                 aws.String(isOwner),
+			ExpressionAttributeNames:            names(isOwner),
+			ExpressionAttributeValues:           attributes{":owner": str(owner)},
 			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 		})
 		return err
 	})
-	if answer.Outcome == outcome.Refused {
-		answer.Old = lockInTheWay(key, err)
+	if result.Outcome == outcome.Refused {
+		result.Old = conflictingLock(key, err)
 	}
-	return answer
+	return result
 }
 
 // ListLocks implements [lock.Lister].
@@ -115,10 +115,10 @@ func lockItem(row lock.Row) attributes {
 	return item
 }
 
-// lockInTheWay is the lock for which a condition did not hold, nil if there
+// conflictingLock is the lock for which a condition did not hold, nil if there
 // was none.
-func lockInTheWay(key lock.Key, err error) *lock.Row {
-	item := itemInTheWay(err)
+func conflictingLock(key lock.Key, err error) *lock.Row {
+	item := conflictingItem(err)
 	if len(item) == 0 {
 		return nil
 	}
@@ -126,7 +126,7 @@ func lockInTheWay(key lock.Key, err error) *lock.Row {
 	return &row
 }
 
-// lockRow reads what is there; what is missing or of another type is zero.
+// lockRow reads an item. Attributes that are missing or of another type are zero.
 func lockRow(key lock.Key, item attributes) lock.Row {
 	var by attributes
 	if m, ok := item[attrBy].(*types.AttributeValueMemberM); ok {

@@ -7,8 +7,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// sdkLog gives to zap what the SDK logs, which otherwise goes to standard
-// error.
+// sdkLog passes what the SDK logs, which otherwise goes to standard error, to zap.
 type sdkLog struct{ log *zap.Logger }
 
 // Logf implements [logging.Logger].

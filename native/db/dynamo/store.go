@@ -13,64 +13,65 @@ import (
 )
 
 // Get implements [db.Store].
-func (s *Store) Get(ctx context.Context, key db.Key, stale bool) (answer db.RowResult) {
+func (s *Store) Get(ctx context.Context, key db.Key, stale bool) (result db.RowResult) {
 	var out *dynamodb.GetItemOutput
-	answer.Attempt = s.read(ctx, func(ctx context.Context) (err error) {
+	result.Attempt = s.read(ctx, func(ctx context.Context) (err error) {
 		out, err = s.client.GetItem(ctx, &dynamodb.GetItemInput{
 			TableName: &s.table, Key: keyOf(key), ConsistentRead: aws.Bool(!stale),
 		})
 		return err
 	})
-	if answer.Outcome == outcome.Applied {
+	if result.Outcome == outcome.Applied {
 		var err error
-		answer.Row, err = rowOf(out.Item)
-		understand(&answer.Attempt, err)
+		result.Row, err = rowOf(out.Item)
+		checkReadable(&result.Attempt, err)
 	}
-	return answer
+	return result
 }
 
-// understand turns an answer that can't be understood into one that is none.
-func understand(a *outcome.Attempt, err error) {
+// checkReadable makes an attempt whose response could not be read NotApplied, with
+// the error err; nil leaves it as it is.
+func checkReadable(a *outcome.Attempt, err error) {
 	if err != nil {
 		a.Outcome = outcome.NotApplied
 		a.Err = unavailable(false, err, "%v", errForeign)
 	}
 }
 
-// GetMany implements [db.Store]. The service leaves keys unread when there is
-// too much to answer, or too much load.
-func (s *Store) GetMany(ctx context.Context, keys []db.Key, stale bool) (found db.BatchResult) {
+// GetMany implements [db.Store]. The service leaves keys unread if the response
+// would be too large, or the load is too high.
+func (s *Store) GetMany(ctx context.Context, keys []db.Key, stale bool) (result db.BatchResult) {
 	wanted := types.KeysAndAttributes{ConsistentRead: aws.Bool(!stale)}
 	for _, key := range keys {
 		wanted.Keys = append(wanted.Keys, keyOf(key))
 	}
 	var out *dynamodb.BatchGetItemOutput
-	found.Attempt = s.read(ctx, func(ctx context.Context) (err error) {
+	result.Attempt = s.read(ctx, func(ctx context.Context) (err error) {
 		out, err = s.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
 			RequestItems: map[string]types.KeysAndAttributes{s.table: wanted},
 		})
 		return err
 	})
-	if found.Outcome == outcome.Applied {
-		understand(&found.Attempt, readBatch(out, &found))
+	if result.Outcome == outcome.Applied {
+		checkReadable(&result.Attempt, readBatch(out, &result))
 	}
-	return found
+	return result
 }
 
-func readBatch(out *dynamodb.BatchGetItemOutput, found *db.BatchResult) error {
-	found.Rows = map[db.Key]db.Row{}
+func readBatch(out *dynamodb.BatchGetItemOutput, result *db.BatchResult) error {
+	result.Rows = map[db.Key]db.Row{}
 	for _, items := range out.Responses { // one table
 		for _, item := range items {
 			row, err := rowOf(item)
 			if err != nil {
 				return err
 			}
-			found.Rows[rowKey(item)] = *row
+			result.Rows[rowKey(item)] = *row
 		}
 	}
 	for _, left := range out.UnprocessedKeys {
 		for _, key := range left.Keys {
-			found.Unread = append(found.Unread, rowKey(key))
+			result.Unread = append(result.Unread, rowKey(key))
 		}
 	}
 	return nil
@@ -80,9 +81,9 @@ func rowKey(item attributes) db.Key {
 	return db.Key{Partition: textOf(item, attrPartition), Key: textOf(item, attrKey)}
 }
 
-// Query implements [db.Store]. The range has both of its ends, so one
-// condition on the sort key says all, and no cursor of the service is needed.
-func (s *Store) Query(ctx context.Context, q db.Query) (listing db.QueryResult) {
+// Query implements [db.Store]. A range has both of its ends, so one condition on
+// the sort key is enough, and no cursor of the service is needed.
+func (s *Store) Query(ctx context.Context, q db.Query) (result db.QueryResult) {
 	const inRange = "#p = :p AND #k BETWEEN :low AND :high"
 	in := &dynamodb.QueryInput{
 		TableName:              &s.table,
@@ -102,18 +103,18 @@ func (s *Store) Query(ctx context.Context, q db.Query) (listing db.QueryResult) 
 	}
 	in.ExpressionAttributeNames = names(inRange, ifAlive, projection)
 	var out *dynamodb.QueryOutput
-	listing.Attempt = s.read(ctx, func(ctx context.Context) (err error) {
+	result.Attempt = s.read(ctx, func(ctx context.Context) (err error) {
 		out, err = s.client.Query(ctx, in)
 		return err
 	})
-	if listing.Outcome == outcome.Applied {
-		listing.Last = textOf(out.LastEvaluatedKey, attrKey)
-		understand(&listing.Attempt, readPage(out, q.KeysOnly, &listing))
+	if result.Outcome == outcome.Applied {
+		result.Last = textOf(out.LastEvaluatedKey, attrKey)
+		checkReadable(&result.Attempt, readPage(out, q.KeysOnly, &result))
 	}
-	return listing
+	return result
 }
 
-func readPage(out *dynamodb.QueryOutput, keysOnly bool, listing *db.QueryResult) error {
+func readPage(out *dynamodb.QueryOutput, keysOnly bool, result *db.QueryResult) error {
 	for _, item := range out.Items {
 		row := headOf(item)
 		if !keysOnly {
@@ -123,57 +124,57 @@ func readPage(out *dynamodb.QueryOutput, keysOnly bool, listing *db.QueryResult)
 			}
 			row = *whole
 		}
-		listing.Items = append(listing.Items, db.Item{Key: textOf(item, attrKey), Row: row})
+		result.Items = append(result.Items, db.Item{Key: textOf(item, attrKey), Row: row})
 	}
 	return nil
 }
 
 // Write implements [db.Store].
-func (s *Store) Write(ctx context.Context, w db.Write, now int64) (answer db.RowResult) {
+func (s *Store) Write(ctx context.Context, w db.Write, now int64) (result db.RowResult) {
 	c := changeOf(w, now)
 	var after attributes
 	var err error
-	answer.Attempt, err = s.attempt(ctx, func(ctx context.Context) (err error) {
+	result.Attempt, err = s.attempt(ctx, func(ctx context.Context) (err error) {
 		after, err = s.write(ctx, w, c)
 		return err
 	})
 	switch {
-	case answer.Outcome == outcome.Refused:
-		answer.Row, err = rowOf(itemInTheWay(err))
-		understand(&answer.Attempt, err)
-	case answer.Outcome != outcome.Applied:
+	case result.Outcome == outcome.Refused:
+		result.Row, err = rowOf(conflictingItem(err))
+		checkReadable(&result.Attempt, err)
+	case result.Outcome != outcome.Applied:
 	case w.Kind == db.Put:
-		answer.Row = &db.Row{Value: w.Value, Rev: w.Rev, Expires: w.Expires}
+		result.Row = &db.Row{Value: w.Value, Rev: w.Rev, Expires: w.Expires}
 	case w.Kind == db.Add:
-		if answer.Row, err = rowOf(after); err != nil || answer.Row == nil {
-			answer.Outcome, answer.Err = outcome.Unknown, unavailable(false, err, "the sum is not in the table's answer")
+		if result.Row, err = rowOf(after); err != nil || result.Row == nil {
+			result.Outcome, result.Err = outcome.Unknown, unavailable(false, err, "the sum is not in the table's answer")
 		}
 	}
-	return answer
+	return result
 }
 
-// write sends a write. after is the item as an Add has left it.
+// write sends a write. after is the item after an Add.
 func (s *Store) write(ctx context.Context, w db.Write, c change) (after attributes, err error) {
 	switch w.Kind {
 	case db.Put:
 		_, err = s.client.PutItem(ctx, &dynamodb.PutItemInput{
 			TableName: &s.table, Item: itemOf(w),
 			ConditionExpression: c.text(), ExpressionAttributeNames: c.names(), ExpressionAttributeValues: c.values,
-			ReturnValuesOnConditionCheckFailure: c.refusal(),
+			ReturnValuesOnConditionCheckFailure: c.onRefusal(),
 		})
 		return nil, err
 	case db.Delete:
 		_, err = s.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 			TableName: &s.table, Key: keyOf(w.Key),
 			ConditionExpression: c.text(), ExpressionAttributeNames: c.names(), ExpressionAttributeValues: c.values,
-			ReturnValuesOnConditionCheckFailure: c.refusal(),
+			ReturnValuesOnConditionCheckFailure: c.onRefusal(),
 		})
 		return nil, err
 	default:
 		out, err := s.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 			TableName: &s.table, Key: keyOf(w.Key), UpdateExpression: &c.update,
 			ConditionExpression: c.text(), ExpressionAttributeNames: c.names(), ExpressionAttributeValues: c.values,
-			ReturnValuesOnConditionCheckFailure: c.refusal(), ReturnValues: types.ReturnValueAllNew,
+			ReturnValuesOnConditionCheckFailure: c.onRefusal(), ReturnValues: types.ReturnValueAllNew,
 		})
 		if err != nil {
 			return nil, err
@@ -182,8 +183,9 @@ func (s *Store) write(ctx context.Context, w db.Write, c change) (after attribut
 	}
 }
 
-// itemInTheWay is the item for which a condition did not hold.
-func itemInTheWay(err error) attributes {
+// conflictingItem is the item for which a condition did not hold, nil if there
+// was none.
+func conflictingItem(err error) attributes {
 	var refused *types.ConditionalCheckFailedException
 	if !errors.As(err, &refused) {
 		return nil

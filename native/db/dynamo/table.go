@@ -16,14 +16,14 @@ const (
 	// createTime is how long a new table may take to become active; it
 	// usually takes some ten seconds.
 	createTime = 5 * time.Minute
-	// createPoll is how often to look.
+	// createPoll is how often to check whether it is active.
 	createPoll = time.Second
 )
 
-// CreateTable makes the table as native.db needs it, billed by use: keys p and
-// k, and x as the attribute by which items expire. It returns once the table
-// can be used. A table that is there already is completed where that is
-// possible, with created false; one with other keys is an error.
+// CreateTable makes the table that native.db needs: its keys are p and k, items
+// expire by the attribute x, and it is billed by use. It returns once the table can
+// be used. If the table exists, created is false: only the expiry is set if it is
+// missing, and other keys are an error.
 func (s *Store) CreateTable(ctx context.Context) (created bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, createTime)
 	defer cancel()
@@ -43,9 +43,9 @@ func (s *Store) CreateTable(ctx context.Context) (created bool, err error) {
 	return created, nil
 }
 
-// persistent lets the SDK repeat what an operator asks for: it is no attempt
-// that anybody counts.
-func persistent(o *dynamodb.Options) { o.Retryer = retry.NewStandard() }
+// withRetries lets the SDK repeat the requests of operators, which are no attempts
+// of native.db.
+func withRetries(o *dynamodb.Options) { o.Retryer = retry.NewStandard() }
 
 func (s *Store) create(ctx context.Context) (created bool, err error) {
 	_, err = s.describe(ctx)
@@ -63,16 +63,16 @@ func (s *Store) create(ctx context.Context) (created bool, err error) {
 			{AttributeName: aws.String(attrPartition), KeyType: types.KeyTypeHash},
 			{AttributeName: aws.String(attrKey), KeyType: types.KeyTypeRange},
 		},
-	}, persistent)
+	}, withRetries)
 	var inUse *types.ResourceInUseException
-	if errors.As(err, &inUse) { // somebody else is creating it
+	if errors.As(err, &inUse) { // another process is creating it
 		return false, nil
 	}
 	return err == nil, err
 }
 
 func (s *Store) describe(ctx context.Context) (*types.TableDescription, error) {
-	out, err := s.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.table}, persistent)
+	out, err := s.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.table}, withRetries)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func isMissing(err error) bool {
 }
 
 // waitActive waits until the table can be used. Right after its creation it may
-// still seem to be missing.
+// still be reported as missing.
 func (s *Store) waitActive(ctx context.Context) (*types.TableDescription, error) {
 	for {
 		table, err := s.describe(ctx)
@@ -102,7 +102,7 @@ func usable(t *types.TableDescription) bool {
 	return t.TableStatus == types.TableStatusActive || t.TableStatus == types.TableStatusUpdating
 }
 
-// checkKeys says what is wrong with the table's keys.
+// checkKeys returns an error if the table's keys are not p and k.
 func checkKeys(t *types.TableDescription) error {
 	kinds := map[string]types.ScalarAttributeType{}
 	for _, a := range t.AttributeDefinitions {
@@ -122,7 +122,7 @@ func checkKeys(t *types.TableDescription) error {
 // expiry returns the attribute by which items of the table expire, "" if they
 // don't.
 func (s *Store) expiry(ctx context.Context) (attribute string, err error) {
-	out, err := s.client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &s.table}, persistent)
+	out, err := s.client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &s.table}, withRetries)
 	if err != nil {
 		return "", err
 	}
@@ -147,9 +147,9 @@ func (s *Store) setExpiry(ctx context.Context) error {
 		TimeToLiveSpecification: &types.TimeToLiveSpecification{
 			AttributeName: aws.String(attrExpires), Enabled: aws.Bool(true),
 		},
-	}, persistent)
+	}, withRetries)
 	if attribute, _ := s.expiry(ctx); attribute == attrExpires {
-		return nil // somebody else may have been faster, which is an error
+		return nil // another process may have set it before, which is an error
 	}
 	return err
 }

@@ -27,7 +27,7 @@ func testTables(t *testing.T, l *local) {
 }
 
 func createAgain(t *testing.T, l *local) {
-	s := l.create(t, systemHands())
+	s := l.create(t, systemClock())
 	if a := write(t, s); a.Err != nil {
 		t.Fatal(a.Err)
 	}
@@ -44,7 +44,7 @@ func createTogether(t *testing.T, l *local) {
 	var made, failed sync.Map
 	var wg sync.WaitGroup
 	for i := range 4 {
-		s := open(t, systemHands(), o)
+		s := open(t, systemClock(), o)
 		wg.Go(func() {
 			created, err := s.CreateTable(t.Context())
 			if created {
@@ -86,14 +86,14 @@ func wantFinding(t *testing.T, found map[string]dynamo.Finding, name string, lev
 }
 
 func checkNew(t *testing.T, l *local) {
-	found := check(t, l.create(t, systemHands()))
+	found := check(t, l.create(t, systemClock()))
 	for _, name := range []string{"exists", "keys", "expiry", "billing", "indexes", "regions", "access", "clock"} {
 		wantFinding(t, found, name, dynamo.Fine, "")
 	}
 }
 
 func checkMissing(t *testing.T, l *local) {
-	found := check(t, l.open(t, systemHands()))
+	found := check(t, l.open(t, systemClock()))
 	wantFinding(t, found, "exists", dynamo.Problem, "no such table")
 	if len(found) != 1 {
 		t.Errorf("found %v, want nothing else", found)
@@ -130,7 +130,7 @@ func foreignTable(t *testing.T, l *local) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	s := open(t, systemHands(), o)
+	s := open(t, systemClock(), o)
 	found := check(t, s)
 	wantFinding(t, found, "keys", dynamo.Problem, "HASH id (N)")
 	wantFinding(t, found, "expiry", dynamo.Problem, `"gone"`)
@@ -141,7 +141,7 @@ func foreignTable(t *testing.T, l *local) {
 	}
 }
 
-func TestWhatTheEmulatorHasNotIsFound(t *testing.T) {
+func TestCheckTableFindsWhatTheEmulatorLacks(t *testing.T) {
 	const keys = `"KeySchema":[{"AttributeName":"p","KeyType":"HASH"},{"AttributeName":"k","KeyType":"RANGE"}],` +
 		`"AttributeDefinitions":[{"AttributeName":"k","AttributeType":"S"},{"AttributeName":"p","AttributeType":"S"}]`
 	for _, test := range []struct {
@@ -156,8 +156,8 @@ func TestWhatTheEmulatorHasNotIsFound(t *testing.T) {
 		{`"TableSizeBytes":0`, "ENABLING", "expiry", dynamo.Fine, ""},
 		{`"TableStatus":"ARCHIVED"`, "ENABLED", "exists", dynamo.Problem, "ARCHIVED"},
 	} {
-		f := newFake(t)
-		f.answerTo = func(_ int, r request) answer {
+		service := newFake(t)
+		service.answerTo = func(_ int, r request) answer {
 			switch r.op {
 			case "DescribeTable":
 				return answer{status: 200, body: fmt.Sprintf(`{"Table":{"TableStatus":"ACTIVE",%s,%s}}`, keys, test.fields)}
@@ -167,7 +167,7 @@ func TestWhatTheEmulatorHasNotIsFound(t *testing.T) {
 				return failure(400, "AccessDeniedException")
 			}
 		}
-		found := check(t, f.open(t))
+		found := check(t, service.open(t))
 		wantFinding(t, found, test.name, test.level, test.text)
 		wantFinding(t, found, "access", dynamo.Problem, "denied")
 	}

@@ -14,25 +14,25 @@ import (
 	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
-// Transact implements [db.Store]. Under one token all attempts have to be the
-// same to the byte, now included: the service compares them.
-func (s *Store) Transact(ctx context.Context, token string, writes []db.Write, now int64) (verdict db.TransactResult) {
+// Transact implements [db.Store]. All attempts under one token have to be the same
+// to the byte, so now must not change: the service compares them.
+func (s *Store) Transact(ctx context.Context, token string, writes []db.Write, now int64) (result db.TransactResult) {
 	in := &dynamodb.TransactWriteItemsInput{ClientRequestToken: &token}
 	for _, w := range writes {
 		in.TransactItems = append(in.TransactItems, s.entry(w, changeOf(w, now)))
 	}
 	var err error
-	verdict.Attempt, err = s.attempt(ctx, func(ctx context.Context) error {
+	result.Attempt, err = s.attempt(ctx, func(ctx context.Context) error {
 		_, err := s.client.TransactWriteItems(ctx, in, func(o *dynamodb.Options) {
-			o.Interceptors.AddAfterSerialization(inOrder{})
+			o.Interceptors.AddAfterSerialization(sortedFields{})
 		})
 		return err
 	})
-	if verdict.Outcome == outcome.Refused {
-		verdict.Refusals, err = refusals(err)
-		understand(&verdict.Attempt, err)
+	if result.Outcome == outcome.Refused {
+		result.Refusals, err = refusals(err)
+		checkReadable(&result.Attempt, err)
 	}
-	return verdict
+	return result
 }
 
 func (s *Store) entry(w db.Write, c change) types.TransactWriteItem {
@@ -41,31 +41,31 @@ func (s *Store) entry(w db.Write, c change) types.TransactWriteItem {
 		return types.TransactWriteItem{Put: &types.Put{
 			TableName: &s.table, Item: itemOf(w),
 			ConditionExpression: c.text(), ExpressionAttributeNames: c.names(), ExpressionAttributeValues: c.values,
-			ReturnValuesOnConditionCheckFailure: c.refusal(),
+			ReturnValuesOnConditionCheckFailure: c.onRefusal(),
 		}}
 	case db.Delete:
 		return types.TransactWriteItem{Delete: &types.Delete{
 			TableName: &s.table, Key: keyOf(w.Key),
 			ConditionExpression: c.text(), ExpressionAttributeNames: c.names(), ExpressionAttributeValues: c.values,
-			ReturnValuesOnConditionCheckFailure: c.refusal(),
+			ReturnValuesOnConditionCheckFailure: c.onRefusal(),
 		}}
 	case db.Add:
 		return types.TransactWriteItem{Update: &types.Update{
 			TableName: &s.table, Key: keyOf(w.Key), UpdateExpression: &c.update,
 			ConditionExpression: c.text(), ExpressionAttributeNames: c.names(), ExpressionAttributeValues: c.values,
-			ReturnValuesOnConditionCheckFailure: c.refusal(),
+			ReturnValuesOnConditionCheckFailure: c.onRefusal(),
 		}}
 	default:
 		return types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
 			TableName: &s.table, Key: keyOf(w.Key),
 			ConditionExpression: c.text(), ExpressionAttributeNames: c.names(), ExpressionAttributeValues: c.values,
-			ReturnValuesOnConditionCheckFailure: c.refusal(),
+			ReturnValuesOnConditionCheckFailure: c.onRefusal(),
 		}}
 	}
 }
 
 // refusals are the entries whose conditions did not hold.
-func refusals(err error) (found []db.Refusal, _ error) {
+func refusals(err error) (refused []db.Refusal, _ error) {
 	var canceled *types.TransactionCanceledException
 	if !errors.As(err, &canceled) {
 		return nil, err
@@ -78,18 +78,18 @@ func refusals(err error) (found []db.Refusal, _ error) {
 		if err != nil {
 			return nil, err
 		}
-		found = append(found, db.Refusal{Index: i, Row: row})
+		refused = append(refused, db.Refusal{Index: i, Row: row})
 	}
-	return found, nil
+	return refused, nil
 }
 
-// inOrder gives the fields of a request an order of their own. The SDK writes
-// them in the random order of Go's maps, and a token that comes again with
-// another text may be taken for a misuse.
-type inOrder struct{}
+// sortedFields sorts the fields of a request. The SDK writes them in the random
+// order of Go's maps, and the service may refuse a token that comes again with
+// another text.
+type sortedFields struct{}
 
 // AfterSerialization implements [smithyhttp.AfterSerializationInterceptor].
-func (inOrder) AfterSerialization(_ context.Context, in *smithyhttp.InterceptorContext) error {
+func (sortedFields) AfterSerialization(_ context.Context, in *smithyhttp.InterceptorContext) error {
 	var fields any
 	decoder := json.NewDecoder(in.Request.GetStream())
 	decoder.UseNumber()

@@ -14,33 +14,33 @@ var _ lock.Table = (*Store)(nil)
 var _ lock.Lister = (*Store)(nil)
 
 // PutLock implements [lock.Table].
-func (s *Store) PutLock(ctx context.Context, row lock.Row, now lock.UnixMilli) (answer lock.RowResult) {
-	answer.Attempt = s.attempt(ctx, func() outcome.Outcome {
+func (s *Store) PutLock(ctx context.Context, row lock.Row, now lock.UnixMilli) (result lock.RowResult) {
+	result.Attempt = s.attempt(ctx, func() outcome.Outcome {
 		if held, ok := s.locks[row.Key]; ok && held.Until > now {
-			answer.Old = &held
+			result.Old = &held
 			return outcome.Refused
 		}
 		s.locks[row.Key] = row
 		return outcome.Applied
 	})
-	return answer
+	return result
 }
 
 // DeleteLock implements [lock.Table].
-func (s *Store) DeleteLock(ctx context.Context, key lock.Key, owner string) (answer lock.RowResult) {
-	answer.Attempt = s.attempt(ctx, func() outcome.Outcome {
+func (s *Store) DeleteLock(ctx context.Context, key lock.Key, owner string) (result lock.RowResult) {
+	result.Attempt = s.attempt(ctx, func() outcome.Outcome {
 		held, ok := s.locks[key]
 		if !ok {
 			return outcome.Refused
 		}
 		if held.Owner != owner {
-			answer.Old = &held
+			result.Old = &held
 			return outcome.Refused
 		}
 		delete(s.locks, key)
 		return outcome.Applied
 	})
-	return answer
+	return result
 }
 
 // ListLocks implements [lock.Lister]. All rows are on one page.

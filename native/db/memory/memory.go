@@ -1,5 +1,5 @@
-// Package memory is the engine of native.db for tests: a table in this
-// process's memory. It never removes rows that have expired.
+// Package memory is the engine of native.db for tests: a table in the memory of
+// the process. It never removes rows that have expired.
 package memory
 
 import (
@@ -14,23 +14,23 @@ import (
 	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
-// pageBytesMax ends a page early, as services do.
+// pageBytesMax ends a page early, as DynamoDB does.
 const pageBytesMax = 1 << 20
 
 // tokenSeconds is how long the token of a transaction is remembered.
 const tokenSeconds = 600
 
-// Store is a table in memory. It is safe for use by many goroutines.
+// Store is a table in memory. It is safe for concurrent use.
 type Store struct {
 	clock *clock.Dual
 
 	mu         sync.Mutex           // guards what follows
-	partitions map[string][]db.Item // by partition key, each in the order of its keys
-	tokens     map[string]int64     // transactions applied, and when
+	partitions map[string][]db.Item // by partition key, sorted by key
+	tokens     map[string]int64     // when a transaction was applied, by token
 	locks      map[lock.Key]lock.Row
 }
 
-// New returns an empty table. hands time its answers.
+// New returns an empty table. clk timestamps the attempts.
 func New(clk *clock.Dual) *Store {
 	return &Store{
 		clock:      clk,
@@ -40,7 +40,7 @@ func New(clk *clock.Dual) *Store {
 	}
 }
 
-// attempt runs one attempt under the lock. It is not applied if ctx is over.
+// attempt makes one attempt under the mutex. It is not applied if ctx has ended.
 func (s *Store) attempt(ctx context.Context, do func() outcome.Outcome) (a outcome.Attempt) {
 	a.Sent = s.clock.Read()
 	if err := ctx.Err(); err != nil {
@@ -54,7 +54,8 @@ func (s *Store) attempt(ctx context.Context, do func() outcome.Outcome) (a outco
 	return a
 }
 
-// find returns where the row of key is in its partition, or would be.
+// find returns the place of key in its partition, and its row, nil if there is
+// none.
 func (s *Store) find(key db.Key) (at int, row *db.Row) {
 	items := s.partitions[key.Partition]
 	at, found := search(items, key.Key)
@@ -85,8 +86,8 @@ func (s *Store) set(key db.Key, row *db.Row) {
 	s.partitions[key.Partition] = items
 }
 
-// copied returns a copy of row, because the table's own is changed by writes.
-func copied(row *db.Row) *db.Row {
+// clone returns a copy of row: writes change the stored one.
+func clone(row *db.Row) *db.Row {
 	if row == nil {
 		return nil
 	}
@@ -95,48 +96,48 @@ func copied(row *db.Row) *db.Row {
 }
 
 // Get implements [db.Store].
-func (s *Store) Get(ctx context.Context, key db.Key, _ bool) (answer db.RowResult) {
-	answer.Attempt = s.attempt(ctx, func() outcome.Outcome {
+func (s *Store) Get(ctx context.Context, key db.Key, _ bool) (result db.RowResult) {
+	result.Attempt = s.attempt(ctx, func() outcome.Outcome {
 		_, row := s.find(key)
-		answer.Row = copied(row)
+		result.Row = clone(row)
 		return outcome.Applied
 	})
-	return answer
+	return result
 }
 
 // GetMany implements [db.Store].
-func (s *Store) GetMany(ctx context.Context, keys []db.Key, _ bool) (found db.BatchResult) {
-	found.Attempt = s.attempt(ctx, func() outcome.Outcome {
-		found.Rows = map[db.Key]db.Row{}
+func (s *Store) GetMany(ctx context.Context, keys []db.Key, _ bool) (result db.BatchResult) {
+	result.Attempt = s.attempt(ctx, func() outcome.Outcome {
+		result.Rows = map[db.Key]db.Row{}
 		for _, key := range keys {
 			if _, row := s.find(key); row != nil {
-				found.Rows[key] = *row
+				result.Rows[key] = *row
 			}
 		}
 		return outcome.Applied
 	})
-	return found
+	return result
 }
 
 // Write implements [db.Store].
-func (s *Store) Write(ctx context.Context, w db.Write, now int64) (answer db.RowResult) {
-	answer.Attempt = s.attempt(ctx, func() outcome.Outcome {
+func (s *Store) Write(ctx context.Context, w db.Write, now int64) (result db.RowResult) {
+	result.Attempt = s.attempt(ctx, func() outcome.Outcome {
 		_, old := s.find(w.Key)
 		next, ok := w.Apply(old, now)
 		if !ok {
-			answer.Row = copied(old)
+			result.Row = clone(old)
 			return outcome.Refused
 		}
 		s.set(w.Key, next)
-		answer.Row = next
+		result.Row = next
 		return outcome.Applied
 	})
-	return answer
+	return result
 }
 
 // Transact implements [db.Store].
-func (s *Store) Transact(ctx context.Context, token string, writes []db.Write, now int64) (verdict db.TransactResult) {
-	verdict.Attempt = s.attempt(ctx, func() outcome.Outcome {
+func (s *Store) Transact(ctx context.Context, token string, writes []db.Write, now int64) (result db.TransactResult) {
+	result.Attempt = s.attempt(ctx, func() outcome.Outcome {
 		if at, done := s.tokens[token]; done && now-at < tokenSeconds {
 			return outcome.Applied
 		}
@@ -145,11 +146,11 @@ func (s *Store) Transact(ctx context.Context, token string, writes []db.Write, n
 			_, old := s.find(w.Key)
 			next, ok := w.Apply(old, now)
 			if !ok {
-				verdict.Refusals = append(verdict.Refusals, db.Refusal{Index: i, Row: copied(old)})
+				result.Refusals = append(result.Refusals, db.Refusal{Index: i, Row: clone(old)})
 			}
 			after[i] = next
 		}
-		if len(verdict.Refusals) > 0 {
+		if len(result.Refusals) > 0 {
 			return outcome.Refused
 		}
 		for i, w := range writes {
@@ -160,19 +161,19 @@ func (s *Store) Transact(ctx context.Context, token string, writes []db.Write, n
 		s.tokens[token] = now
 		return outcome.Applied
 	})
-	return verdict
+	return result
 }
 
 // Query implements [db.Store].
-func (s *Store) Query(ctx context.Context, q db.Query) (listing db.QueryResult) {
-	listing.Attempt = s.attempt(ctx, func() outcome.Outcome {
-		s.read(q, &listing)
+func (s *Store) Query(ctx context.Context, q db.Query) (result db.QueryResult) {
+	result.Attempt = s.attempt(ctx, func() outcome.Outcome {
+		s.read(q, &result)
 		return outcome.Applied
 	})
-	return listing
+	return result
 }
 
-func (s *Store) read(q db.Query, listing *db.QueryResult) {
+func (s *Store) read(q db.Query, result *db.QueryResult) {
 	items := s.partitions[q.Partition]
 	low, _ := search(items, q.Low)
 	high, found := search(items, q.High)
@@ -191,10 +192,10 @@ func (s *Store) read(q db.Query, listing *db.QueryResult) {
 			item.Value = nil
 		}
 		if item.Alive(q.Now) {
-			listing.Items = append(listing.Items, item)
+			result.Items = append(result.Items, item)
 		}
 		if n+1 < len(items) && (n+1 == q.Limit || bytes >= pageBytesMax) {
-			listing.Last = item.Key
+			result.Last = item.Key
 			return
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native/value"
 )
 
-func BenchmarkVerbs(b *testing.B) {
+func BenchmarkOperations(b *testing.B) {
 	for _, o := range []struct {
 		name string
 		sqlite.Options
@@ -26,28 +26,28 @@ func BenchmarkVerbs(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		account := &dbtest.RunScope{Left: 1 << 60}
+		scope := &dbtest.RunScope{Left: 1 << 60}
 		doc := func() any { return value.Map{"name": "Ada", "n": 1.0, "tags": value.List{"a", "b"}} }
-		for _, verb := range []struct {
+		for _, op := range []struct {
 			name string
 			do   func() error
 		}{
 			{"put", func() error {
-				_, _, err := p.Put(b.Context(), account, "key", doc(), db.PutOptions{})
+				_, _, err := p.Put(b.Context(), scope, "key", doc(), db.PutOptions{})
 				return err
 			}},
 			{"get", func() error {
-				_, err := p.Get(b.Context(), account, "key", false)
+				_, err := p.Get(b.Context(), scope, "key", false)
 				return err
 			}},
 			{"update", func() error {
-				_, err := p.Update(b.Context(), account, "key", func(*db.Row) (any, error) { return doc(), nil })
+				_, err := p.Update(b.Context(), scope, "key", func(*db.Row) (any, error) { return doc(), nil })
 				return err
 			}},
 		} {
-			b.Run(verb.name+"/"+o.name, func(b *testing.B) {
+			b.Run(op.name+"/"+o.name, func(b *testing.B) {
 				for b.Loop() {
-					if err := verb.do(); err != nil {
+					if err := op.do(); err != nil {
 						b.Fatal(err)
 					}
 				}

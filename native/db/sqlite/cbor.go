@@ -13,11 +13,10 @@ import (
 	"github.com/tidelock-lua/tidelock/native/value"
 )
 
-// Values are stored as CBOR (RFC 8949): it tells lists from maps, text from
-// bytes and null from nothing, which JSON doesn't, and other programs can read
-// it. Whole numbers within ±2^53 are integers, all others 64-bit floats, so
-// every number comes back as it was. Map keys are sorted, so that equal values
-// have equal bytes.
+// Values are stored as CBOR (RFC 8949), which other programs can read. Unlike
+// JSON it distinguishes text from bytes. Whole numbers within ±2^53 are integers
+// and all others 64-bit floats, so every number is read back as it was. Map keys
+// are sorted, so equal values have equal bytes.
 
 // The major types of CBOR, in the upper three bits of an item's first byte.
 const (
@@ -38,8 +37,8 @@ const (
 	float64Bits = majorSimple | 27
 )
 
-// depthMax is the deepest value that is decoded. Nothing as deep is ever
-// written; it keeps a damaged file from exhausting the stack.
+// depthMax is how deep a decoded value may be nested. Stored values are less deep
+// (see [db.DepthMax]); the limit keeps a damaged file from exhausting the stack.
 const depthMax = 64
 
 // encode appends v to b.
@@ -159,8 +158,8 @@ func (d *decoder) value(depth int) (any, error) {
 	return nil, errDamaged
 }
 
-// head reads a major type and its number. The number of a string or container
-// is never larger than what is left, since each element has a byte at least.
+// head reads a major type and its number. The number of a string, list or map is
+// at most the number of bytes left, since each element has at least one.
 func (d *decoder) head() (major byte, n uint64, err error) {
 	major, short := d.rest[0]&0xe0, d.rest[0]&0x1f
 	d.rest = d.rest[1:]

@@ -9,7 +9,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native/value"
 )
 
-func TestValuesAreStoredAsCBOR(t *testing.T) {
+func TestEncodeIsCBOR(t *testing.T) {
 	// The examples of RFC 8949, appendix A, as far as values have their like.
 	for _, test := range []struct {
 		value any
@@ -34,7 +34,7 @@ func TestValuesAreStoredAsCBOR(t *testing.T) {
 	}
 }
 
-func FuzzDamagedValuesAreRefusedWithoutAPanic(f *testing.F) {
+func FuzzDecodeRefusesDamagedValues(f *testing.F) {
 	for _, seed := range []string{"", "9f", "bb7fffffffffffffff", "5b7fffffffffffffff", "1c", "a10102", "8281", "0000", "fb00", "19ff", "c100"} {
 		b, err := hex.DecodeString(seed)
 		if err != nil {

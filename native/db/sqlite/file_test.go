@@ -20,7 +20,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native/value"
 )
 
-func TestSQLiteAnswersAsMemoryDoes(t *testing.T) {
+func TestSQLiteMatchesMemory(t *testing.T) {
 	clk := dbtest.NewStoppedClock(time.Now())
 	file := open(t, filepath.Join(t.TempDir(), "test.db"), clock.NewDual(clk), sqlite.Options{Relaxed: true})
 	dbtest.Compare(t, clk, file, memory.New(clock.NewDual(clk)))
@@ -37,29 +37,29 @@ func raw(t *testing.T, path string) *sql.DB {
 	return other
 }
 
-func query(t *testing.T, from *sql.DB, question string) (answer string) {
+func query(t *testing.T, from *sql.DB, text string) (result string) {
 	t.Helper()
-	if err := from.QueryRow(question).Scan(&answer); err != nil {
-		t.Fatalf("%s: %v", question, err)
+	if err := from.QueryRow(text).Scan(&result); err != nil {
+		t.Fatalf("%s: %v", text, err)
 	}
-	return answer
+	return result
 }
 
-func TestWhatWasWrittenIsThereAfterOpeningAgain(t *testing.T) {
+func TestWritesSurviveReopening(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "odd name?#%41.db")
 	clk := dbtest.NewClock()
 	store, err := sqlite.Open(path, clock.NewDual(clk), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := dbtest.NewBench(t, store, clk)
-	rev := b.Put("key", value.List{"text", "\xff", value.Null{}})
+	f := dbtest.NewFixture(t, store, clk)
+	rev := f.Put("key", value.List{"text", "\xff", value.Null{}})
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	b = dbtest.NewBench(t, open(t, path, clock.NewDual(clk), sqlite.Options{}), clk)
-	b.WantValue("key", value.List{"text", "\xff", value.Null{}})
-	if got := b.Get("key").Rev; got != rev {
+	f = dbtest.NewFixture(t, open(t, path, clock.NewDual(clk), sqlite.Options{}), clk)
+	f.WantValue("key", value.List{"text", "\xff", value.Null{}})
+	if got := f.Get("key").Rev; got != rev {
 		t.Errorf("revision is %q, want %q", got, rev)
 	}
 	if _, err := os.Stat(path); err != nil {
@@ -67,7 +67,7 @@ func TestWhatWasWrittenIsThereAfterOpeningAgain(t *testing.T) {
 	}
 }
 
-func TestFilesOfOthersAreRefusedAndLeftAlone(t *testing.T) {
+func TestOpenRefusesFilesOfOtherPrograms(t *testing.T) {
 	for _, test := range []struct{ name, set, want string }{
 		{"foreign table", "CREATE TABLE t (x)", "another program"},
 		{"foreign id", "PRAGMA application_id = 7", "another program"},
@@ -104,12 +104,12 @@ func TestFilesOfOthersAreRefusedAndLeftAlone(t *testing.T) {
 	}
 }
 
-func TestABusyFileIsWaitedForUntilTheContextEnds(t *testing.T) {
+func TestWriteWaitsForABusyFileUntilTheContextEnds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
 	clk := dbtest.NewClock()
 	store := open(t, path, clock.NewDual(clk), sqlite.Options{})
-	b := dbtest.NewBench(t, store, clk)
-	b.Put("key", 1.0)
+	f := dbtest.NewFixture(t, store, clk)
+	f.Put("key", 1.0)
 
 	other := raw(t, path)
 	tx, err := other.Begin()
@@ -119,34 +119,34 @@ func TestABusyFileIsWaitedForUntilTheContextEnds(t *testing.T) {
 	if _, err := tx.Exec("UPDATE rows SET r = 'held' WHERE k = 'key'"); err != nil {
 		t.Fatal(err)
 	}
-	b.WantValue("key", 1.0) // reads wait for nobody
+	f.WantValue("key", 1.0) // reads don't wait for writes
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	w := db.Write{Kind: db.Delete, Key: db.Key{Partition: "acme/users", Key: "key"}}
-	answer := store.Write(ctx, w, 0)
-	if e := b.WantCode(answer.Err, db.CodeContention); answer.Outcome != outcome.NotApplied || !e.Retryable {
-		t.Errorf("answered %+v, want not applied, to be tried again", answer.Attempt)
+	result := store.Write(ctx, w, 0)
+	if e := f.WantCode(result.Err, db.CodeContention); result.Outcome != outcome.NotApplied || !e.Retryable {
+		t.Errorf("result is %+v, want not applied, to be tried again", result.Attempt)
 	}
 	if err := tx.Rollback(); err != nil {
 		t.Fatal(err)
 	}
-	if answer := store.Write(t.Context(), w, 0); answer.Outcome != outcome.Applied {
-		t.Errorf("answered %+v once the file is free, want applied", answer.Attempt)
+	if result := store.Write(t.Context(), w, 0); result.Outcome != outcome.Applied {
+		t.Errorf("result is %+v once the file is free, want applied", result.Attempt)
 	}
 }
 
 func TestExpiredRowsAreRemovedAndTheFileStopsGrowing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
 	clk := dbtest.NewClock()
-	b := dbtest.NewBench(t, open(t, path, clock.NewDual(clk), sqlite.Options{Relaxed: true}), clk)
+	f := dbtest.NewFixture(t, open(t, path, clock.NewDual(clk), sqlite.Options{Relaxed: true}), clk)
 	other := raw(t, path)
 	var sizes []string
 	for round := range 6 {
 		for i := range 100 {
-			b.PutWith(fmt.Sprint(round, "/", i), strings.Repeat("x", 2000), db.PutOptions{TTL: time.Second})
+			f.PutWith(fmt.Sprint(round, "/", i), strings.Repeat("x", 2000), db.PutOptions{TTL: time.Second})
 		}
-		b.Clock.Advance(time.Minute)
-		b.Put("key", true)
+		f.Clock.Advance(time.Minute)
+		f.Put("key", true)
 		sizes = append(sizes, query(t, other, "SELECT page_count FROM pragma_page_count"))
 	}
 	if got := query(t, other, "SELECT count(*) FROM rows"); got != "1" {
@@ -157,24 +157,24 @@ func TestExpiredRowsAreRemovedAndTheFileStopsGrowing(t *testing.T) {
 	}
 }
 
-func TestReadersDoNotLetTheLogGrow(t *testing.T) {
+func TestLogDoesNotGrowBesideAReader(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
 	clk := dbtest.NewClock()
-	b := dbtest.NewBench(t, open(t, path, clock.NewDual(clk), sqlite.Options{Relaxed: true}), clk)
+	f := dbtest.NewFixture(t, open(t, path, clock.NewDual(clk), sqlite.Options{Relaxed: true}), clk)
 	for i := range 50 {
-		b.Put(fmt.Sprint("row", i), 1.0)
+		f.Put(fmt.Sprint("row", i), 1.0)
 	}
-	walk, err := b.Users.Iterate(db.ListOptions{Prefix: "row"})
+	iterator, err := f.Users.Iterate(db.ListOptions{Prefix: "row"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range 400 {
 		if i%10 == 0 { // a reader that takes its time
-			if _, err := walk.Next(t.Context(), b.Account); err != nil {
+			if _, err := iterator.Next(t.Context(), f.Scope); err != nil {
 				t.Fatal(err)
 			}
 		}
-		b.Put("large", strings.Repeat("x", 300<<10))
+		f.Put("large", strings.Repeat("x", 300<<10))
 	}
 	log, err := os.Stat(path + "-wal")
 	if err != nil {
@@ -185,44 +185,44 @@ func TestReadersDoNotLetTheLogGrow(t *testing.T) {
 	}
 }
 
-func TestAFileLivesInABubbleOfFakeTime(t *testing.T) {
+func TestFileWorksInFakeTime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
 	synctest.Test(t, func(t *testing.T) {
 		clk := dbtest.NewClock()
 		store := open(t, path, clock.NewDual(clk), sqlite.Options{})
-		b := dbtest.NewBench(t, store, clk)
-		b.PutWith("key", 1.0, db.PutOptions{TTL: time.Hour})
+		f := dbtest.NewFixture(t, store, clk)
+		f.PutWith("key", 1.0, db.PutOptions{TTL: time.Hour})
 		time.Sleep(2 * time.Hour)
-		b.WantValue("key", nil)
+		f.WantValue("key", nil)
 	})
 }
 
-func TestADamagedValueIsAnErrorAndNotAbsent(t *testing.T) {
+func TestGetOfADamagedValueIsAnError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
 	clk := dbtest.NewClock()
-	b := dbtest.NewBench(t, open(t, path, clock.NewDual(clk), sqlite.Options{}), clk)
-	b.Put("key", "text")
+	f := dbtest.NewFixture(t, open(t, path, clock.NewDual(clk), sqlite.Options{}), clk)
+	f.Put("key", "text")
 	if _, err := raw(t, path).Exec("UPDATE rows SET v = x'9f'"); err != nil {
 		t.Fatal(err)
 	}
-	_, err := b.Users.Get(t.Context(), b.Account, "key", false)
-	if e := b.WantCode(err, db.CodeUnavailable); e.Retryable {
+	_, err := f.Users.Get(t.Context(), f.Scope, "key", false)
+	if e := f.WantCode(err, db.CodeUnavailable); e.Retryable {
 		t.Errorf("error is %+v, want one that is not worth another try", e)
 	}
 }
 
-func TestAnAnswerToManyKeysEndsAt16MiB(t *testing.T) {
+func TestGetManyEndsAt16MiB(t *testing.T) {
 	clk := dbtest.NewClock()
 	store := open(t, filepath.Join(t.TempDir(), "test.db"), clock.NewDual(clk), sqlite.Options{Relaxed: true})
-	b := dbtest.NewBench(t, store, clk)
+	f := dbtest.NewFixture(t, store, clk)
 	var keys []db.Key
 	for i := range 50 {
 		key := fmt.Sprint("key", i)
-		b.Put(key, strings.Repeat("x", 370<<10))
+		f.Put(key, strings.Repeat("x", 370<<10))
 		keys = append(keys, db.Key{Partition: "acme/users", Key: key})
 	}
-	found := store.GetMany(t.Context(), keys, false)
-	if len(found.Rows) != 45 || len(found.Unread) != 5 || found.Unread[0] != keys[45] {
-		t.Errorf("%d rows of 370 KiB were read and %d left, want 45 and 5", len(found.Rows), len(found.Unread))
+	result := store.GetMany(t.Context(), keys, false)
+	if len(result.Rows) != 45 || len(result.Unread) != 5 || result.Unread[0] != keys[45] {
+		t.Errorf("%d rows of 370 KiB were read and %d left, want 45 and 5", len(result.Rows), len(result.Unread))
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-// A lock is a row like any other: its attributes are a map in v, its owner is
-// also the revision. Columns of its own would be empty in all other rows, and
-// the sweeper and whoever looks at the file need to know one table only.
+// A lock is a row like any other: its attributes are a map in v, and its owner is
+// also the revision. Columns for them would be empty in all other rows; with one
+// table, sweeping and reading the file stay simple.
 
 // locksPage is how many locks one page of a list has.
 const locksPage = 100
@@ -20,29 +20,28 @@ const locksPage = 100
 var _ lock.Table = (*Store)(nil)
 var _ lock.Lister = (*Store)(nil)
 
-// PutLock implements [lock.Table]. The wall clock that now comes from is this
-// machine's.
-func (s *Store) PutLock(ctx context.Context, row lock.Row, now lock.UnixMilli) (answer lock.RowResult) {
+// PutLock implements [lock.Table]. now comes from the wall clock of this machine.
+func (s *Store) PutLock(ctx context.Context, row lock.Row, now lock.UnixMilli) (result lock.RowResult) {
 	key := lockKey(row.Key)
-	answer.Attempt = s.write(ctx, func(c *change) (outcome.Outcome, error) {
+	result.Attempt = s.write(ctx, func(c *change) (outcome.Outcome, error) {
 		old, err := c.get(key)
 		if err != nil {
 			return outcome.NotApplied, err
 		}
 		if old != nil {
 			if held := lockRow(row.Key, old); held.Until > now {
-				answer.Old = &held
+				result.Old = &held
 				return outcome.Refused, nil
 			}
 		}
 		return outcome.Applied, c.set(key, lockValue(row))
 	})
-	return answer
+	return result
 }
 
 // DeleteLock implements [lock.Table].
-func (s *Store) DeleteLock(ctx context.Context, key lock.Key, owner string) (answer lock.RowResult) {
-	answer.Attempt = s.write(ctx, func(c *change) (outcome.Outcome, error) {
+func (s *Store) DeleteLock(ctx context.Context, key lock.Key, owner string) (result lock.RowResult) {
+	result.Attempt = s.write(ctx, func(c *change) (outcome.Outcome, error) {
 		old, err := c.get(lockKey(key))
 		if err != nil {
 			return outcome.NotApplied, err
@@ -51,12 +50,12 @@ func (s *Store) DeleteLock(ctx context.Context, key lock.Key, owner string) (ans
 			return outcome.Refused, nil
 		}
 		if held := lockRow(key, old); held.Owner != owner {
-			answer.Old = &held
+			result.Old = &held
 			return outcome.Refused, nil
 		}
 		return outcome.Applied, c.set(lockKey(key), nil)
 	})
-	return answer
+	return result
 }
 
 // ListLocks implements [lock.Lister].
@@ -89,15 +88,15 @@ func lockValue(row lock.Row) *db.Row {
 	return &db.Row{Value: v, Rev: row.Owner, Expires: row.Expiry()}
 }
 
-// lockRow reads what is there; what is missing or of another type is zero.
+// lockRow reads a row. Attributes that are missing or of another type are zero.
 func lockRow(key lock.Key, row *db.Row) lock.Row {
 	v, _ := row.Value.(value.Map)
 	by, _ := v["by"].(value.Map)
 	return lock.Row{
 		Key:   key,
 		Owner: text(v, "owner"),
-		Start: stamp(v, "start"),
-		Until: stamp(v, "until"),
+		Start: unixMilli(v, "start"),
+		Until: unixMilli(v, "until"),
 		By: lock.Holder{
 			HostKind: text(by, "host_kind"),
 			HostName: text(by, "host_name"),
@@ -113,7 +112,7 @@ func text(m value.Map, name string) string {
 	return s
 }
 
-func stamp(m value.Map, name string) lock.UnixMilli {
+func unixMilli(m value.Map, name string) lock.UnixMilli {
 	f, _ := m[name].(float64)
 	return lock.UnixMilli(f)
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
-// The test binary is its own second process: with this variable set to the
-// path of a file, it counts in that file.
+// The test binary is also the other process: if this variable is the path of a
+// file, it counts in that file.
 const countEnv = "TIDELOCK_TEST_COUNT_IN"
 
 const (
@@ -54,9 +54,9 @@ func countIn(path string) error {
 	if err != nil {
 		return err
 	}
-	ctx, account := context.Background(), &dbtest.RunScope{Left: 1 << 40}
+	ctx, scope := context.Background(), &dbtest.RunScope{Left: 1 << 40}
 	for done := 0; done < increments; {
-		_, err := counters.Update(ctx, account, "shared", func(row *db.Row) (any, error) {
+		_, err := counters.Update(ctx, scope, "shared", func(row *db.Row) (any, error) {
 			if row == nil {
 				return 1.0, nil
 			}
@@ -74,19 +74,19 @@ func countIn(path string) error {
 	return nil
 }
 
-// counting is one of the processes.
-type counting struct {
+// counter is one of the processes.
+type counter struct {
 	cmd      *exec.Cmd
 	reported int // increments it reported
 	err      error
 	done     chan struct{}
 }
 
-// startCounting starts a process, which is killed at its killAt-th increment
+// startCounter starts a process, which is killed at its killAt-th increment
 // if that is not 0.
-func startCounting(t *testing.T, path string, killAt int) *counting {
+func startCounter(t *testing.T, path string, killAt int) *counter {
 	t.Helper()
-	c := &counting{cmd: exec.Command(os.Args[0]), done: make(chan struct{})}
+	c := &counter{cmd: exec.Command(os.Args[0]), done: make(chan struct{})}
 	c.cmd.Env = append(os.Environ(), countEnv+"="+path)
 	c.cmd.Stderr = os.Stderr
 	out, err := c.cmd.StdoutPipe()
@@ -109,16 +109,16 @@ func startCounting(t *testing.T, path string, killAt int) *counting {
 	return c
 }
 
-func TestManyProcessesLoseNothingNotEvenWhenSomeAreKilled(t *testing.T) {
+func TestProcessesLoseNoWriteWhenSomeAreKilled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "shared.db")
 	start := time.Now()
-	var all []*counting
+	var all []*counter
 	for i := range processes {
 		killAt := 0
 		if i%3 == 2 { // two of eight
 			killAt = 20 * i
 		}
-		all = append(all, startCounting(t, path, killAt))
+		all = append(all, startCounter(t, path, killAt))
 	}
 	reported, killed := 0, 0
 	for i, c := range all {
@@ -134,8 +134,8 @@ func TestManyProcessesLoseNothingNotEvenWhenSomeAreKilled(t *testing.T) {
 	t.Logf("%d increments in %v", reported, time.Since(start))
 
 	clk := dbtest.NewClock()
-	b := dbtest.NewBench(t, open(t, path, clock.NewDual(clk), sqlite.Options{}), clk)
-	row, err := b.Partition("acme", "counters").Get(t.Context(), b.Account, "shared", false)
+	f := dbtest.NewFixture(t, open(t, path, clock.NewDual(clk), sqlite.Options{}), clk)
+	row, err := f.Partition("acme", "counters").Get(t.Context(), f.Scope, "shared", false)
 	if err != nil || row == nil {
 		t.Fatalf("the counter is %v, %v", row, err)
 	}

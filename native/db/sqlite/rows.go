@@ -9,15 +9,15 @@ import (
 	"github.com/tidelock-lua/tidelock/native/db"
 )
 
-// statements are prepared once. Those that write, and read, read before they
-// write, run on the writer.
+// statements are prepared once. Those of a transaction that writes run on the
+// writer.
 type statements struct {
 	get, put, remove, sweep *sql.Stmt // on the writer
-	read                    *sql.Stmt // on the readers
+	read                    *sql.Stmt // on the readers, like list
 	list                    map[order]*sql.Stmt
 }
 
-// order is which of the statements for listing to take.
+// order selects one of the statements that list.
 type order struct{ reverse, keysOnly bool }
 
 const (
@@ -54,8 +54,8 @@ func (s *statements) prepare(ctx context.Context, writer, reader *sql.DB) (err e
 	return err
 }
 
-// getRow reads the row of key, nil if there is none. bytes is the size of its
-// value as stored.
+// getRow reads the row of key, nil if there is none. bytes is the stored size of
+// its value.
 func getRow(stmt *sql.Stmt, key db.Key) (row *db.Row, bytes int, err error) {
 	var value sql.RawBytes
 	rows, err := stmt.Query(key.Partition, key.Key)
@@ -78,7 +78,7 @@ func getRow(stmt *sql.Stmt, key db.Key) (row *db.Row, bytes int, err error) {
 	return row, len(value), errors.Join(rows.Err(), rows.Close())
 }
 
-// decodeColumn reads a value; the column is NULL in rows without one.
+// decodeColumn reads a value. The column is NULL in rows without one.
 func decodeColumn(b []byte) (any, error) {
 	if b == nil {
 		return nil, nil
@@ -86,7 +86,7 @@ func decodeColumn(b []byte) (any, error) {
 	return decode(b)
 }
 
-// change is a transaction that writes.
+// change is a transaction that may write.
 type change struct {
 	tx    *sql.Tx
 	stmts *statements

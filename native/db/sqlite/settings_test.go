@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestSettingsThatDidNotTakeEffectAreRefused(t *testing.T) {
+func TestCheckSettingsRefusesOtherSettings(t *testing.T) {
 	if err := lockByDescription(); err != nil {
 		t.Fatal(err)
 	}

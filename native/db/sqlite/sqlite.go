@@ -1,14 +1,14 @@
 // Package sqlite is the embedded engine of native.db: one file, which any
 // number of processes of a machine use at once. SQLite is compiled to Go.
 //
-// A write that was answered is on the disk: a killed process, a crashed
-// machine or a pulled plug loses nothing of it. Writers take turns, for about
-// the time of one disk flush each. Reads wait for nobody.
+// A write that was answered is on the disk: it survives a kill of the process, a
+// crash of the machine and a loss of power. One process writes at a time, for about
+// as long as the disk takes to flush. Reads don't wait for writes.
 //
-// The file must be on a disk of this machine: network file systems have
-// neither the locks nor the shared memory that it needs, and are refused.
-// Beside it SQLite keeps two files of the same name with "-wal" and "-shm"
-// added; they belong to it.
+// The file must be on a local disk: network file systems have neither the locks nor
+// the shared memory that SQLite needs, and are refused. Beside the file SQLite
+// keeps two others, with "-wal" and "-shm" appended to the name; they belong
+// together.
 package sqlite
 
 import (
@@ -30,15 +30,14 @@ const (
 	// openTime is how long opening waits for other processes that are
 	// creating or closing the file.
 	openTime = 10 * time.Second
-	// readers is how many reads run at once in this process.
+	// readers is how many reads can run at once in this process.
 	readers = 4
-	// walBytesMax is what is kept of the log between two writers; a longer one
-	// is cut down.
+	// walBytesMax is how much of the log is kept between two writes; a longer one
+	// is truncated.
 	walBytesMax = 16 << 20
-	// The pause before a busy file is tried again is random within these.
-	// SQLite's own wait grows up to 100 ms, so that a process which is writing
-	// all the time starves the others; this one is fair, and ends when the
-	// caller's time does.
+	// The pause before a busy file is tried again is random between these two.
+	// SQLite's own pauses grow up to 100 ms, so a process that writes all the time
+	// starves the others. These are fair, and end with the caller's context.
 	busyPauseMin = 200 * time.Microsecond
 	busyPauseMax = 2 * time.Millisecond
 )
@@ -50,9 +49,9 @@ const (
 	schemaVersion = 1
 )
 
-// schema is an ordinary table with a unique index, because a row may have
-// hundreds of KB, which would make a table that is its own index slow. The
-// index over x has only the rows that expire.
+// schema is an ordinary table with a unique index. A table without rowid, which is
+// its own index, would be slow, because a row may have hundreds of KB. The index
+// over x has only the rows that expire.
 const schema = `
 CREATE TABLE rows (
 	p TEXT NOT NULL, -- "<tenant>/<partition>"
@@ -67,24 +66,23 @@ CREATE INDEX rows_expiry ON rows (x) WHERE x IS NOT NULL;
 
 // Options of a file. The zero value is the default.
 type Options struct {
-	// Relaxed leaves out the disk flush of each write (about ten times
-	// faster). A crash of the machine then may lose the writes of the last
-	// moments; one of the process doesn't. Default: every answered write is
-	// on the disk.
+	// Relaxed leaves out the disk flush of each write, which makes it about ten
+	// times faster. A crash of the machine may then lose the latest writes; a crash
+	// of the process does not. By default every answered write is on the disk.
 	Relaxed bool
 }
 
-// Store is an open file. It is safe for use by many goroutines.
+// Store is an open file. It is safe for concurrent use.
 type Store struct {
 	clock   *clock.Dual
-	writer  *sql.DB // one connection: the writers of a process queue for it
+	writer  *sql.DB // one connection, which the writes of the process queue for
 	reader  *sql.DB
 	stmts   statements
 	sweeper sweeper
 }
 
-// Open opens the file at path and creates it if there is none. hands time the
-// answers and the pauses.
+// Open opens the file at path, and creates it if there is none. clk timestamps the
+// attempts and measures the pauses.
 func Open(path string, clk *clock.Dual, o Options) (*Store, error) {
 	if err := lockByDescription(); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
@@ -98,12 +96,12 @@ func Open(path string, clk *clock.Dual, o Options) (*Store, error) {
 	return s, nil
 }
 
-// lockByDescription makes SQLite lock files by their descriptions. With POSIX
-// locks, closing any descriptor of a file drops all locks of the process.
+// lockByDescription makes SQLite use locks of open file descriptions. With POSIX
+// locks, closing any descriptor of a file releases all locks of the process.
 func lockByDescription() error {
 	_, err := sqlite.OFDLocking(true)
 	if errors.Is(err, sqlite.ErrOFDLockingUnavailable) {
-		return nil // not on this system
+		return nil // not available on this system
 	}
 	return err
 }
@@ -145,8 +143,8 @@ func pool(path, synchronous, more string, connections int) (*sql.DB, error) {
 	return db, nil
 }
 
-// prepareFile makes the file ours if it is empty, and refuses it if it is
-// somebody else's. Nothing of such a file is changed.
+// prepareFile lays out the file if it is empty, and refuses it, unchanged, if it
+// belongs to another program.
 func prepareFile(ctx context.Context, db *sql.DB) error {
 	conn, err := db.Conn(ctx)
 	if err != nil {
@@ -171,7 +169,7 @@ func prepareFile(ctx context.Context, db *sql.DB) error {
 	return createTable(ctx, conn)
 }
 
-// createTable lays out an empty file, if no other process has just done so.
+// createTable lays out an empty file, unless another process has just done so.
 func createTable(ctx context.Context, conn *sql.Conn) error {
 	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
@@ -189,9 +187,9 @@ func createTable(ctx context.Context, conn *sql.Conn) error {
 	return tx.Commit()
 }
 
-// checkSettings reads back what the promises of this engine rest on. SQLite
-// ignores settings that it doesn't know, and keeps the old journal where the
-// file system has no shared memory.
+// checkSettings reads back the settings that the guarantees of this engine depend
+// on. SQLite ignores settings that it doesn't know, and keeps the old journal mode
+// if the file system has no shared memory.
 func checkSettings(ctx context.Context, db *sql.DB, synchronous string) error {
 	level := map[string]string{"NORMAL": "1", "FULL": "2"}[synchronous]
 	for _, setting := range []struct{ name, want string }{
@@ -211,7 +209,7 @@ func checkSettings(ctx context.Context, db *sql.DB, synchronous string) error {
 	return nil
 }
 
-// Close closes the file. No call may be under way.
+// Close closes the file. No call may be in progress.
 func (s *Store) Close() error {
 	var errs []error
 	for _, db := range []*sql.DB{s.reader, s.writer} {
@@ -222,7 +220,7 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// wait calls try until the file isn't busy, or ctx is done.
+// wait calls try until the file isn't busy, or ctx ends.
 func (s *Store) wait(ctx context.Context, try func() error) error {
 	for {
 		err := try()

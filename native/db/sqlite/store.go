@@ -13,59 +13,60 @@ import (
 )
 
 const (
-	// pageBytesMax and batchBytesMax end an answer early, where DynamoDB
-	// would, so that no answer takes more memory than that.
+	// pageBytesMax and batchBytesMax end a page and a batch early, at the same size
+	// as DynamoDB, so that no result takes more memory than that.
 	pageBytesMax  = 1 << 20
 	batchBytesMax = 16 << 20
-	// Rows that have expired are removed by writes: at most sweepRows at once,
-	// at most every sweepEvery.
+	// Writes remove rows that have expired: at most sweepRows of them, and at most
+	// every sweepEvery.
 	sweepRows  = 200
 	sweepEvery = time.Second
-	// Tokens of transactions are kept as rows of this partition, which no
-	// tenant's can be named (those have a slash), until they expire.
+	// The tokens of transactions are rows of this partition until they expire. The
+	// partition of a tenant has a slash in its name, so it can't be this one.
 	tokenPartition = "!tokens"
 	tokenSeconds   = 600
 )
 
-// write makes one attempt to change the file. do says what came out; nothing
-// is changed unless that is [outcome.Applied].
+// write makes one attempt to change the file. do returns the outcome; nothing is
+// changed unless that is [outcome.Applied].
 //
-// ctx bounds only the wait for other writers: once the transaction has begun,
-// it runs to its end, which is near. So it is always known what became of it,
-// unless the disk fails.
+// ctx bounds only the wait for other writers. Once the transaction has begun, it
+// runs to its end, which is near. So its outcome is always known, unless the disk
+// fails.
 func (s *Store) write(ctx context.Context, do func(*change) (outcome.Outcome, error)) (a outcome.Attempt) {
 	a.Sent = s.clock.Read()
 	defer func() { a.Received = s.clock.Read() }()
 	a.Outcome = outcome.NotApplied
 	conn, tx, err := s.begin(ctx)
 	if err != nil {
-		a.Err = trouble(err)
+		a.Err = classify(err)
 		return a
 	}
 	defer conn.Close()
-	defer tx.Rollback() // nothing after a commit
+	defer tx.Rollback() // does nothing after a commit
 	if clock.Ended(ctx) {
-		// We were stopped on the way. From here on nobody else writes, so the
-		// lock that the caller holds can't pass on before this commit.
-		a.Err = trouble(context.DeadlineExceeded)
+		// The process was suspended meanwhile. From here on no other process can
+		// write, so a lock that the caller holds can't be acquired by another before
+		// this commit.
+		a.Err = classify(context.DeadlineExceeded)
 		return a
 	}
 	c := &change{tx: tx, stmts: &s.stmts}
-	result, err := do(c)
-	if err == nil && result == outcome.Applied {
+	decided, err := do(c)
+	if err == nil && decided == outcome.Applied {
 		err = s.sweep(c)
 	}
 	if err != nil {
-		a.Err = trouble(err)
+		a.Err = classify(err)
 		return a
 	}
-	if result == outcome.Applied {
+	if decided == outcome.Applied {
 		if err := tx.Commit(); err != nil {
-			a.Outcome, a.Err = outcome.Unknown, trouble(err)
+			a.Outcome, a.Err = outcome.Unknown, classify(err)
 			return a
 		}
 	}
-	a.Outcome = result
+	a.Outcome = decided
 	return a
 }
 
@@ -83,13 +84,13 @@ func (s *Store) begin(ctx context.Context) (conn *sql.Conn, tx *sql.Tx, err erro
 	return conn, tx, err
 }
 
-// sweeper remembers when the file was last swept by this process.
+// sweeper remembers when this process has to sweep the file again.
 type sweeper struct {
 	mu   sync.Mutex // guards next
 	next time.Duration
 }
 
-// due says whether it is time to sweep again.
+// due reports whether it is time to sweep again.
 func (s *sweeper) due(now time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +101,8 @@ func (s *sweeper) due(now time.Duration) bool {
 	return true
 }
 
-// sweep removes rows that have expired, so that the file stops growing.
+// sweep removes rows that have expired, so that the file doesn't grow without
+// bound.
 func (s *Store) sweep(c *change) error {
 	now := s.clock.Read()
 	if !s.sweeper.due(now.ElapsedMax) {
@@ -115,14 +117,15 @@ func (s *Store) read(ctx context.Context, do func() error) (a outcome.Attempt) {
 	a.Sent = s.clock.Read()
 	a.Outcome = outcome.Applied
 	if err := s.wait(ctx, func() error { return errors.Join(ctx.Err(), do()) }); err != nil {
-		a.Outcome, a.Err = outcome.NotApplied, trouble(err)
+		a.Outcome, a.Err = outcome.NotApplied, classify(err)
 	}
 	a.Received = s.clock.Read()
 	return a
 }
 
-// trouble is err as the layer above understands it.
-func trouble(err error) error {
+// classify returns err with the code that decides whether the layer above tries
+// again.
+func classify(err error) error {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), isBusy(err):
 		return &outcome.Error{Code: db.CodeContention, Message: "other writers kept the database file busy", Retryable: true, Cause: err}
@@ -132,18 +135,18 @@ func trouble(err error) error {
 }
 
 // Get implements [db.Store].
-func (s *Store) Get(ctx context.Context, key db.Key, _ bool) (answer db.RowResult) {
-	answer.Attempt = s.read(ctx, func() (err error) {
-		answer.Row, _, err = getRow(s.stmts.read, key)
+func (s *Store) Get(ctx context.Context, key db.Key, _ bool) (result db.RowResult) {
+	result.Attempt = s.read(ctx, func() (err error) {
+		result.Row, _, err = getRow(s.stmts.read, key)
 		return err
 	})
-	return answer
+	return result
 }
 
 // GetMany implements [db.Store].
-func (s *Store) GetMany(ctx context.Context, keys []db.Key, _ bool) (found db.BatchResult) {
-	found.Attempt = s.read(ctx, func() error {
-		found.Rows, found.Unread = map[db.Key]db.Row{}, nil
+func (s *Store) GetMany(ctx context.Context, keys []db.Key, _ bool) (result db.BatchResult) {
+	result.Attempt = s.read(ctx, func() error {
+		result.Rows, result.Unread = map[db.Key]db.Row{}, nil
 		total := 0
 		for i, key := range keys {
 			row, bytes, err := getRow(s.stmts.read, key)
@@ -151,39 +154,39 @@ func (s *Store) GetMany(ctx context.Context, keys []db.Key, _ bool) (found db.Ba
 				return err
 			}
 			if row != nil {
-				found.Rows[key] = *row
+				result.Rows[key] = *row
 			}
 			if total += bytes; total >= batchBytesMax {
-				found.Unread = keys[i+1:]
+				result.Unread = keys[i+1:]
 				return nil
 			}
 		}
 		return nil
 	})
-	return found
+	return result
 }
 
 // Write implements [db.Store].
-func (s *Store) Write(ctx context.Context, w db.Write, now int64) (answer db.RowResult) {
-	answer.Attempt = s.write(ctx, func(c *change) (outcome.Outcome, error) {
+func (s *Store) Write(ctx context.Context, w db.Write, now int64) (result db.RowResult) {
+	result.Attempt = s.write(ctx, func(c *change) (outcome.Outcome, error) {
 		old, err := c.get(w.Key)
 		if err != nil {
 			return outcome.NotApplied, err
 		}
 		next, ok := w.Apply(old, now)
 		if !ok {
-			answer.Row = old
+			result.Row = old
 			return outcome.Refused, nil
 		}
-		answer.Row = next
+		result.Row = next
 		return outcome.Applied, c.set(w.Key, next)
 	})
-	return answer
+	return result
 }
 
 // Transact implements [db.Store].
-func (s *Store) Transact(ctx context.Context, token string, writes []db.Write, now int64) (verdict db.TransactResult) {
-	verdict.Attempt = s.write(ctx, func(c *change) (outcome.Outcome, error) {
+func (s *Store) Transact(ctx context.Context, token string, writes []db.Write, now int64) (result db.TransactResult) {
+	result.Attempt = s.write(ctx, func(c *change) (outcome.Outcome, error) {
 		mark := db.Key{Partition: tokenPartition, Key: token}
 		before, err := c.get(mark)
 		if err != nil || before.Alive(now) {
@@ -196,31 +199,31 @@ func (s *Store) Transact(ctx context.Context, token string, writes []db.Write, n
 			}
 			next, ok := w.Apply(old, now)
 			if !ok {
-				verdict.Refusals = append(verdict.Refusals, db.Refusal{Index: i, Row: old})
+				result.Refusals = append(result.Refusals, db.Refusal{Index: i, Row: old})
 			} else if w.Kind != db.Check {
 				if err := c.set(w.Key, next); err != nil {
 					return outcome.NotApplied, err
 				}
 			}
 		}
-		if len(verdict.Refusals) > 0 {
+		if len(result.Refusals) > 0 {
 			return outcome.Refused, nil
 		}
 		return outcome.Applied, c.set(mark, &db.Row{Expires: now + tokenSeconds})
 	})
-	return verdict
+	return result
 }
 
 // Query implements [db.Store].
-func (s *Store) Query(ctx context.Context, q db.Query) (listing db.QueryResult) {
-	listing.Attempt = s.read(ctx, func() (err error) {
-		listing.Items, listing.Last, err = s.page(q)
+func (s *Store) Query(ctx context.Context, q db.Query) (result db.QueryResult) {
+	result.Attempt = s.read(ctx, func() (err error) {
+		result.Items, result.Last, err = s.page(q)
 		return err
 	})
-	return listing
+	return result
 }
 
-// page reads the rows of a query, and one more to know whether there is one.
+// page reads the rows of a query, and one more to know whether another page follows.
 func (s *Store) page(q db.Query) (items []db.Item, last string, err error) {
 	rows, err := s.stmts.list[order{q.Reverse, q.KeysOnly}].Query(q.Partition, q.Low, q.High, q.Limit+1)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
-func TestNobodyWritesBetweenTheReadAndTheWriteOfATransaction(t *testing.T) {
+func TestWriteExcludesOtherWriters(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
 	clk := clock.NewDual(clock.System())
 	var stores [2]*Store

@@ -25,6 +25,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native/db/dynamo"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/native/module/coremodule"
+	"github.com/tidelock-lua/tidelock/native/module/dbmodule"
 	"github.com/tidelock-lua/tidelock/native/module/deadlinemodule"
 	"github.com/tidelock-lua/tidelock/native/module/lockmodule"
 	"github.com/tidelock-lua/tidelock/native/outcome"
@@ -86,7 +87,7 @@ func open(endpoint, table string, lease time.Duration) (*runtime.Engine, error) 
 		return nil, err
 	}
 	modules := []native.Module{
-		coremodule.New(), deadlinemodule.New(), db.Module(db.New(store, dual, clk.Observe)),
+		coremodule.New(), deadlinemodule.New(), dbmodule.New(db.New(store, dual, clk.Observe)),
 		lockmodule.New(locks, lockmodule.Options{}),
 	}
 	for _, m := range modules {

@@ -31,7 +31,7 @@ func (c deadConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-func TestADeadConnectionCostsNoAttempt(t *testing.T) {
+func TestDeadConnectionCostsNoAttempt(t *testing.T) {
 	var requests atomic.Int32
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests.Add(1)

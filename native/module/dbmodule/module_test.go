@@ -1,8 +1,9 @@
-package db_test
+package dbmodule_test
 
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,13 +14,14 @@ import (
 	"github.com/tidelock-lua/tidelock/native/db/dbtest"
 	"github.com/tidelock-lua/tidelock/native/db/memory"
 	"github.com/tidelock-lua/tidelock/native/db/sqlite"
+	"github.com/tidelock-lua/tidelock/native/module/dbmodule"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/runtime/nativetest"
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
 func inMemory(_ *testing.T, clk *clock.Dual) []native.Module {
-	return []native.Module{db.Module(db.New(memory.New(clk), clk, nil))}
+	return []native.Module{dbmodule.New(db.New(memory.New(clk), clk, nil))}
 }
 
 func inFile(t *testing.T, clk *clock.Dual) []native.Module {
@@ -28,14 +30,14 @@ func inFile(t *testing.T, clk *clock.Dual) []native.Module {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	return []native.Module{db.Module(db.New(store, clk, nil))}
+	return []native.Module{dbmodule.New(db.New(store, clk, nil))}
 }
 
-func TestScriptsInMemory(t *testing.T)        { nativetest.Scripts(t, inMemory) }
-func TestScriptsInAFile(t *testing.T)         { nativetest.Scripts(t, inFile) }
-func TestTheDocumentationIsTrue(t *testing.T) { nativetest.Docs(t, "../../docs/db.md", inFile) }
+func TestScriptsWithMemory(t *testing.T)  { nativetest.Scripts(t, inMemory) }
+func TestScriptsWithSQLite(t *testing.T)  { nativetest.Scripts(t, inFile) }
+func TestDocumentationHolds(t *testing.T) { nativetest.Docs(t, "../../../docs/db.md", inFile) }
 
-func TestTenantsOfOneTableNeverMeet(t *testing.T) {
+func TestTenantsOfOneTableAreSeparate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := nativetest.New(t, inMemory)
 		const script = `
@@ -57,7 +59,7 @@ func TestTenantsOfOneTableNeverMeet(t *testing.T) {
 	})
 }
 
-func TestARunThatHasNoOperationsLeftIsToldTheLimit(t *testing.T) {
+func TestBudgetErrorNamesTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := nativetest.New(t, inMemory)
 		r := m.Invoke(t.Context(), runtime.Invocation{
@@ -80,21 +82,21 @@ func TestARunThatHasNoOperationsLeftIsToldTheLimit(t *testing.T) {
 	})
 }
 
-func TestWithoutADatabaseOpenSaysSo(t *testing.T) {
+func TestOpenWithoutADatabaseIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := nativetest.New(t, func(*testing.T, *clock.Dual) []native.Module { return []native.Module{db.Module(nil)} })
+		m := nativetest.New(t, func(*testing.T, *clock.Dual) []native.Module { return []native.Module{dbmodule.New(nil)} })
 		m.Expect(t, `["db_unavailable","no database is configured: set db.table or db.file"]`, `
 			local ok, err = pcall(native.db.open, "p")
 			return { err.code, err.message }`)
 	})
 }
 
-func TestTroubleReachesScriptsAsATable(t *testing.T) {
+func TestErrorsOfTheStoreReachScriptsAsTables(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &dbtest.Faulty{Faults: repeat(dbtest.Dropped, 4)}
+		store := &dbtest.Faulty{Faults: slices.Repeat([]dbtest.Fault{dbtest.RequestLost}, 4)}
 		m := nativetest.New(t, func(_ *testing.T, clk *clock.Dual) []native.Module {
 			store.Store = memory.New(clk)
-			return []native.Module{db.Module(db.New(store, clk, nil))}
+			return []native.Module{dbmodule.New(db.New(store, clk, nil))}
 		})
 		m.Expect(t, `["db_unknown","put","k","unknown",false]`, `
 			local ok, err = pcall(function() native.db.open("p"):put("k", 1) end)

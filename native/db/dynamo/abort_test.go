@@ -33,9 +33,9 @@ func (c *suspended) Now() clock.Instant {
 	return now
 }
 
-// TestAProcessThatWasStoppedWritesNothingAfterItsEnd stops the machine between
+// TestSuspendedProcessWritesNothingAfterItsDeadline stops the machine between
 // the gate and the bytes: while a connection is made.
-func TestAProcessThatWasStoppedWritesNothingAfterItsEnd(t *testing.T) {
+func TestSuspendedProcessWritesNothingAfterItsDeadline(t *testing.T) {
 	for name, value := range map[string]string{"a small write": "x", "a large write": strings.Repeat("x", 100_000)} {
 		t.Run(name, func(t *testing.T) {
 			var requests atomic.Int32

@@ -1,0 +1,190 @@
+package dynamo
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"sync"
+	"time"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/outcome"
+)
+
+const (
+	// connectTime bounds each of the handshakes of TCP and TLS. It is the SDK's
+	// value for a service in the same region.
+	connectTime = 1100 * time.Millisecond
+	// idleTime is well below the minute after which the service is said to close
+	// an idle connection: if it does so while a write is being sent, the outcome
+	// is unknown.
+	idleTime = 20 * time.Second
+	// idleConnections is how many connections stay open between requests, as many
+	// as scripts may run at once. They are opened only when they are needed.
+	idleConnections = 512
+)
+
+// roundTrip records what happened to the one request of an attempt.
+type roundTrip struct {
+	mu     sync.Mutex // guards what follows: hooks run on other goroutines
+	signed bool       // the SDK has made and signed the request
+	cancel context.CancelFunc
+	sent   *clock.Reading // when it had a connection; nil if nothing was written
+	status int            // of the service's response, 0 if there was none
+	date   time.Time      // of that response; zero if there was none
+}
+
+type roundTripKey struct{}
+
+// httpClient is the transport of the SDK. Each call is one request. net/http sends
+// it again only if nothing of it was written: to a connection that was closed
+// while it was idle, or while the machine was suspended.
+type httpClient struct {
+	http.Client
+	clock *clock.Dual
+}
+
+func newHTTPClient(clk *clock.Dual) *httpClient {
+	return &httpClient{
+		clock: clk,
+		Client: http.Client{
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+			// HTTP/1.1: a connection that hangs delays one request only.
+			Transport: &http.Transport{
+				Proxy:               http.ProxyFromEnvironment,
+				DialContext:         (&net.Dialer{Timeout: connectTime}).DialContext,
+				TLSHandshakeTimeout: connectTime,
+				MaxIdleConnsPerHost: idleConnections,
+				IdleConnTimeout:     idleTime,
+				DisableCompression:  true,
+			},
+		},
+	}
+}
+
+// Do makes one round trip and records it in the [roundTrip] of the request's
+// context.
+func (c *httpClient) Do(r *http.Request) (*http.Response, error) {
+	trip, ok := r.Context().Value(roundTripKey{}).(*roundTrip)
+	if !ok {
+		return c.Client.Do(r)
+	}
+	r, err := replayable(trip, r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { trip.markSent(c.clock.Read()) },
+	})))
+	if err != nil {
+		return nil, err
+	}
+	trip.markSigned()
+	response, err := c.Client.Do(r)
+	if err == nil {
+		trip.markAnswered(response)
+	}
+	return response, err
+}
+
+// replayable lets net/http read the body a second time. Otherwise it would not
+// send the request again even if it has written nothing.
+func replayable(trip *roundTrip, r *http.Request) (*http.Request, error) {
+	if r.Body == nil {
+		return r, nil
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	r.GetBody = func() (io.ReadCloser, error) {
+		return &checkedBody{rest: bytes.NewReader(body), ctx: r.Context(), trip: trip}, nil
+	}
+	r.Body, err = r.GetBody()
+	return r, err
+}
+
+// checkedBody reads the clocks right before its bytes are sent, and fails if the
+// deadline has passed: a process that was suspended since the last interrupt check
+// must not write under a lock that may have another holder by now. The service
+// can't act on a request without all of its bytes.
+type checkedBody struct {
+	rest *bytes.Reader
+	ctx  context.Context
+	trip *roundTrip
+}
+
+func (b *checkedBody) Read(p []byte) (int, error) {
+	if clock.Ended(b.ctx) {
+		b.trip.abort()
+		return 0, context.DeadlineExceeded
+	}
+	return b.rest.Read(p)
+}
+
+// Close does nothing.
+func (b *checkedBody) Close() error { return nil }
+
+// abort records that the request was not sent as a whole, and keeps net/http from
+// sending it again.
+func (trip *roundTrip) abort() {
+	trip.mu.Lock()
+	defer trip.mu.Unlock()
+	trip.sent = nil
+	trip.cancel()
+}
+
+func (trip *roundTrip) markSigned() {
+	trip.mu.Lock()
+	defer trip.mu.Unlock()
+	trip.signed = true
+}
+
+// markSent records that the request has a connection: from here on a part of it
+// may have been written.
+func (trip *roundTrip) markSent(now clock.Reading) {
+	trip.mu.Lock()
+	defer trip.mu.Unlock()
+	trip.sent = &now
+}
+
+// markAnswered records a response of the service itself. One of a proxy doesn't
+// count: its Date is not the table's time, and its status says nothing about the
+// request.
+func (trip *roundTrip) markAnswered(r *http.Response) {
+	if r.Header.Get("X-Amzn-Requestid") == "" {
+		return
+	}
+	trip.mu.Lock()
+	defer trip.mu.Unlock()
+	trip.status = r.StatusCode
+	if date, err := http.ParseTime(r.Header.Get("Date")); err == nil {
+		trip.date = date
+	}
+}
+
+// attempt makes one attempt: do calls the SDK once. The error is that of do.
+func (s *Store) attempt(ctx context.Context, do func(context.Context) error) (a outcome.Attempt, err error) {
+	within, cancel := context.WithCancel(ctx)
+	defer cancel()
+	trip := &roundTrip{cancel: cancel}
+	a.Sent = s.clock.Read()
+	err = do(context.WithValue(within, roundTripKey{}, trip))
+	a.Received = s.clock.Read()
+	trip.mu.Lock()
+	defer trip.mu.Unlock()
+	a.Date = trip.date
+	if trip.sent != nil {
+		a.Sent = *trip.sent
+	}
+	a.Outcome, a.Err = s.outcomeOf(ctx, trip, err)
+	return a, err
+}
+
+// read makes an attempt without side effects, which is Applied or NotApplied.
+func (s *Store) read(ctx context.Context, do func(context.Context) error) outcome.Attempt {
+	a, _ := s.attempt(ctx, do)
+	if a.Outcome != outcome.Applied {
+		a.Outcome = outcome.NotApplied
+	}
+	return a
+}
