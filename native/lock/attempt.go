@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -74,8 +75,8 @@ type grant struct {
 	end time.Duration // of the lease, on the fast hand
 }
 
-// acquire asks until the row is ours, the wait is over (nil, and why the last
-// attempt had no usable answer, if it hadn't), or asking has to end with an
+// acquire asks until the row is ours, the wait is over ([ErrHeld], or why the
+// last attempt had no usable answer), or asking has to end with an
 // error. No row is left behind that this call knows of.
 func (a *acquisition) acquire(ctx context.Context) (*grant, error) {
 	a.pause = pauseFirst
@@ -95,7 +96,7 @@ func (a *acquisition) acquire(ctx context.Context) (*grant, error) {
 		}
 	}
 	a.giveUp(ctx)
-	return nil, a.failed
+	return nil, cmp.Or(a.failed, ErrHeld)
 }
 
 // renew takes an owner that nobody has had.

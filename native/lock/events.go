@@ -39,10 +39,10 @@ type ReleaseEvent struct {
 	// Held is how long the lock was held, up to the moment at which the
 	// holder gave it up. Lease is how long it might have been.
 	Held, Lease time.Duration
-	// Over is how long after the end of the lease that was; 0 if it came in
+	// Overrun is how long after the end of the lease that was; 0 if it came in
 	// time. It is the lag with which holders are stopped.
-	Over time.Duration
-	How  ReleaseResult
+	Overrun time.Duration
+	Result  ReleaseResult
 	// Err is why How is [Failed].
 	Err error
 }

@@ -65,7 +65,7 @@ func (p *process) releases() []lock.ReleaseResult {
 	defer p.mu.Unlock()
 	var how []lock.ReleaseResult
 	for _, r := range p.released {
-		how = append(how, r.How)
+		how = append(how, r.Result)
 	}
 	return how
 }
@@ -97,8 +97,8 @@ func local(r *lock.Request)                     { r.Scope = lock.Local }
 func (p *process) acquire(t testing.TB, change ...func(*lock.Request)) *lock.Lease {
 	t.Helper()
 	l, err := p.locks.Acquire(t.Context(), p.request(change...))
-	if l == nil || err != nil {
-		t.Fatalf("got lease %v and error %v, want a lease", l, err)
+	if err != nil {
+		t.Fatalf("got error %v, want a lease", err)
 	}
 	return l
 }
@@ -106,8 +106,8 @@ func (p *process) acquire(t testing.TB, change ...func(*lock.Request)) *lock.Lea
 // refused requires the lock not to be had because somebody holds it.
 func (p *process) refused(t testing.TB, change ...func(*lock.Request)) {
 	t.Helper()
-	if l, err := p.locks.Acquire(t.Context(), p.request(change...)); l != nil || err != nil {
-		t.Fatalf("got lease %v and error %v, want neither", l, err)
+	if l, err := p.locks.Acquire(t.Context(), p.request(change...)); l != nil || !errors.Is(err, lock.ErrHeld) {
+		t.Fatalf("got lease %v and error %v, want none and ErrHeld", l, err)
 	}
 }
 

@@ -82,11 +82,10 @@ func New(clk *clock.Dual, table Table, tableTime TableTime, o Options) (*Locks, 
 // MaxLease is the longest lease that a call may ask for.
 func (l *Locks) MaxLease() time.Duration { return l.maxLease }
 
-// Acquire asks for a lock. It returns nil and no error if the lock could not
-// be had in time because somebody holds it: its last attempt was refused. Else
-// the error is the store's, the budget's, or the cause of ctx, which should
-// end with the run that asks; whatever it is, no row is left behind that this
-// call knows of.
+// Acquire acquires a lock. Its error is [ErrHeld] if the lock could not be
+// acquired in time because it is held; otherwise it is the store's, the
+// budget's, or the cause of ctx, which should end with the run of the caller.
+// Whatever the error, no row is left behind that this call knows of.
 //
 // A lease has to be given up by [Lease.Release] or [Lease.LetExpire], after what it
 // protects has really ended.
@@ -112,9 +111,9 @@ func (l *Locks) Acquire(ctx context.Context, req Request) (*Lease, error) {
 	}
 	lease, err := ask(ctx, req, asked)
 	if l.events.Acquire != nil { // the clock is read only for somebody
-		l.events.Acquire(AcquireEvent{Key: req.Key, Scope: req.Scope, By: req.By, Waited: l.clock.ElapsedMax() - asked.ElapsedMax, Acquired: lease != nil})
+		l.events.Acquire(AcquireEvent{Key: req.Key, Scope: req.Scope, By: req.By, Waited: l.clock.ElapsedMax() - asked.ElapsedMax, Acquired: err == nil})
 	}
-	if lease != nil {
+	if err == nil {
 		req.Held.add(req.lock())
 	}
 	return lease, err
@@ -128,12 +127,12 @@ func (l *Locks) reentered(req Request) error {
 		return errReentered(req.Key)
 	}
 	req.warn("this run already holds the lock, and locks are not reentrant: not acquired")
-	return nil
+	return ErrHeld
 }
 
 func (l *Locks) acquireLocal(ctx context.Context, req Request, asked clock.Reading) (*Lease, error) {
 	s, err := l.local.enter(ctx, req.Key, req.waitEnd(asked.ElapsedMax), req.once())
-	if s == nil {
+	if err != nil {
 		return nil, err
 	}
 	from := asked.ElapsedMax
@@ -144,7 +143,7 @@ func (l *Locks) acquireLocal(ctx context.Context, req Request, asked clock.Readi
 	end := from + req.runFor()
 	if now >= end {
 		l.local.leave(s)
-		return nil, nil
+		return nil, ErrHeld
 	}
 	row := Row{Key: req.Key, By: req.By}
 	return l.lease(req, l.local, s, grant{row, end}, now), nil
@@ -155,15 +154,15 @@ func (l *Locks) acquireRow(ctx context.Context, req Request, asked clock.Reading
 		return nil, errNoTable(req.Key)
 	}
 	s, err := l.rows.enter(ctx, req.Key, req.waitEnd(asked.ElapsedMax), req.once())
-	if s == nil {
+	if err != nil {
 		return nil, err
 	}
 	defer func() {
-		if lease == nil {
+		if err != nil {
 			l.rows.leave(s)
 		}
 	}()
-	if rested, err := l.rest(ctx, s.restEnd, req.waitEnd(asked.ElapsedMax)); !rested {
+	if err := l.rest(ctx, s.restEnd, req.waitEnd(asked.ElapsedMax)); err != nil {
 		return nil, err
 	}
 	a := acquisition{protocol: &l.protocol, req: req, asked: asked}
@@ -171,7 +170,7 @@ func (l *Locks) acquireRow(ctx context.Context, req Request, asked clock.Reading
 	if a.refused {
 		s.lost()
 	}
-	if g == nil {
+	if err != nil {
 		return nil, err
 	}
 	now := l.clock.ElapsedMax()
@@ -180,16 +179,19 @@ func (l *Locks) acquireRow(ctx context.Context, req Request, asked clock.Reading
 }
 
 // rest waits until restEnd, so that other processes get their turn. It returns
-// false if the caller's own wait is over before.
-func (l *Locks) rest(ctx context.Context, restEnd, waitEnd time.Duration) (bool, error) {
+// [ErrHeld] if the caller's own wait is over before.
+func (l *Locks) rest(ctx context.Context, restEnd, waitEnd time.Duration) error {
 	now := l.clock.ElapsedMax()
 	if restEnd <= now {
-		return true, nil
+		return nil
 	}
 	if l.clock.Sleep(ctx, min(restEnd, waitEnd)-now) != nil {
-		return false, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
-	return restEnd <= waitEnd, nil
+	if restEnd > waitEnd {
+		return ErrHeld
+	}
+	return nil
 }
 
 // Lease is a lock that is held.
@@ -256,6 +258,6 @@ func (le *Lease) giveUp(free func() (ReleaseResult, error)) {
 	}
 	le.locks.events.released(ReleaseEvent{
 		Key: le.Row.Key, Scope: le.scope, By: le.Row.By,
-		Held: now - le.since, Lease: le.End - le.since, Over: max(now-le.End, 0), How: how, Err: err,
+		Held: now - le.since, Lease: le.End - le.since, Overrun: max(now-le.End, 0), Result: how, Err: err,
 	})
 }

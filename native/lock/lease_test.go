@@ -353,7 +353,7 @@ func TestARestDoesNotOutlastAWait(t *testing.T) {
 		time.Sleep(480 * time.Millisecond)
 		l.Release(t.Context())
 		puts := len(s.Requests("put"))
-		for _, want := range []string{"0 false <nil>", "1 true <nil>"} {
+		for _, want := range []string{"0 false the lock is held", "1 true <nil>"} {
 			if got := <-results; got != want {
 				t.Errorf("got %s, want %s", got, want)
 			}

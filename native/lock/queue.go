@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"sync"
@@ -61,14 +62,16 @@ func newQueue(clk *clock.Dual) *queue {
 
 // enter waits until the slot of key is the caller's, at most until the fast
 // hand shows end, and not at all if try is set and somebody is there. It
-// returns nil if the slot could not be had, with the context's error if that
-// was the reason.
+// returns [ErrHeld] if the wait was over before, or the cause of ctx.
 func (q *queue) enter(ctx context.Context, key Key, end time.Duration, try bool) (*slot, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	s, w := q.join(key, try)
-	if s == nil || w == nil {
+	switch {
+	case s == nil:
+		return nil, ErrHeld
+	case w == nil:
 		return s, nil
 	}
 	late := q.wait(ctx, w, end)
@@ -76,7 +79,7 @@ func (q *queue) enter(ctx context.Context, key Key, end time.Duration, try bool)
 	if late || err != nil {
 		// The slot may have been granted in the same instant: pass it on.
 		q.abandon(s, w)
-		return nil, err
+		return nil, cmp.Or(err, ErrHeld)
 	}
 	return s, nil
 }

@@ -136,7 +136,17 @@ const (
 	opLock          = "lock"
 )
 
-func NewError(code string, key Key, retryable bool, format string, args ...any) error {
+// ErrHeld is the error of a call that could not acquire a lock in time because
+// it is held.
+var ErrHeld = errors.New("the lock is held")
+
+// BudgetError is the error of a call that may send no more requests because the
+// budget called name, of limit requests, is used up.
+func BudgetError(key Key, name string, limit int64) error {
+	return newError(CodeBudget, key, false, "%s: all %d are used up", name, limit)
+}
+
+func newError(code string, key Key, retryable bool, format string, args ...any) error {
 	return &outcome.Error{
 		Code: code, Message: fmt.Sprintf(format, args...), Retryable: retryable,
 		Op: opLock, Key: key.Name, Applied: outcome.AppliedNo,
@@ -144,25 +154,25 @@ func NewError(code string, key Key, retryable bool, format string, args ...any) 
 }
 
 func errNoTable(key Key) error {
-	return NewError(CodeUnavailable, key, false,
+	return newError(CodeUnavailable, key, false,
 		"locks of scope \"db\" need a table: set db.table or db.file in the configuration")
 }
 
 func errSlow(key Key) error {
-	return NewError(CodeUnavailable, key, true,
+	return newError(CodeUnavailable, key, true,
 		"the table's time is not known to %v: its answer was too slow or had no date", knownWithin)
 }
 
 func errNoTime(key Key) error {
-	return NewError(CodeUnavailable, key, true, "the host ended before the table could be asked")
+	return newError(CodeUnavailable, key, true, "the host ended before the table could be asked")
 }
 
 func errContradicted(key Key) error {
-	return NewError(CodeUnavailable, key, true,
+	return newError(CodeUnavailable, key, true,
 		"the table's clock contradicts its earlier answers")
 }
 
 func errReentered(key Key) error {
-	return NewError(CodeReentered, key, false,
+	return newError(CodeReentered, key, false,
 		"this run already holds %q, so its turn can never come", key.Name)
 }

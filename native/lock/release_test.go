@@ -158,7 +158,7 @@ func TestTheLagOfAStoppedHolderIsTold(t *testing.T) {
 		l := p.acquire(t, lease(time.Second))
 		time.Sleep(l.End - p.clock.ElapsedMax() + 3*time.Millisecond)
 		l.Release(t.Context())
-		if got := p.released[0].Over; got != 3*time.Millisecond {
+		if got := p.released[0].Overrun; got != 3*time.Millisecond {
 			t.Errorf("got %v over the lease, want 3ms", got)
 		}
 	})

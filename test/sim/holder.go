@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native/lock"
@@ -45,7 +46,7 @@ func (t *thread) call() {
 	}
 	run := until{context.Background(), p, p.machine.monotonic() + length}
 	got, err := w.acquire(p, run, r)
-	if got != nil {
+	if err == nil {
 		t.hold(r, got, run)
 	} else {
 		w.logf("p%d not acquired: %v", p.id, err)
@@ -67,7 +68,7 @@ func (t *thread) call() {
 func (t *thread) checkRefusal(err error) {
 	w := t.process.world
 	switch {
-	case err != nil:
+	case !errors.Is(err, lock.ErrHeld):
 		w.counts.failed++
 	case t.usable:
 		w.counts.refused++
@@ -122,7 +123,7 @@ func (w *world) acquire(p *process, ctx context.Context, r lock.Request) (*held,
 		return w.broken.acquire(p, ctx, r)
 	}
 	l, err := p.locks.Acquire(ctx, r)
-	if l == nil {
+	if err != nil {
 		return nil, err
 	}
 	return &held{l.End, func() { l.Release(ctx) }, l.LetExpire}, nil

@@ -145,7 +145,7 @@ func (w *world) takeAll(p *process, wait time.Duration) {
 		for i := range w.names {
 			t.asked, t.turn, t.lease, t.waitEnd = w.now, false, time.Minute, p.clock.ElapsedMax()+wait
 			l, err := p.locks.Acquire(ctx, lock.Request{Key: w.key(i), Lease: t.lease, Wait: wait, Spend: w.spend})
-			if l == nil {
+			if err != nil {
 				w.wrong(ends, "p%d: %s can't be had when all is quiet: %v", p.id, w.key(i).Name, err)
 				continue
 			}

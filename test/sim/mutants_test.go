@@ -150,11 +150,11 @@ func (m mutexes) acquire(p *process, ctx context.Context, r lock.Request) (*held
 			return nil, err
 		}
 		if !r.Turn && p.clock.ElapsedMax() >= asked+min(r.Wait, r.Lease) {
-			return nil, nil
+			return nil, lock.ErrHeld
 		}
 	}
 	if !r.Turn && p.clock.ElapsedMax() >= asked+r.Lease {
-		return nil, nil
+		return nil, lock.ErrHeld
 	}
 	mu.holder = p
 	if r.Turn {

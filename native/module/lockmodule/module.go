@@ -1,6 +1,7 @@
 package lockmodule
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"time"
@@ -44,11 +45,11 @@ func (m *module) with(c *native.Call) error {
 	req, fn, o := m.arguments(c, "scope", "lease_ms", "wait_ms")
 	req.Wait = waitMillis(o)
 	lease, err := m.locks.Acquire(c.Context(), req)
+	if errors.Is(err, lock.ErrHeld) {
+		return c.Return(lua.LFalse)
+	}
 	if err != nil {
 		return err
-	}
-	if lease == nil {
-		return c.Return(lua.LFalse)
 	}
 	return hold(c, lease, fn, lua.LTrue)
 }
@@ -123,7 +124,7 @@ func spend(ops *tenant.Budget, name string) error {
 	if ops.Spend(1) {
 		return nil
 	}
-	return lock.NewError(lock.CodeBudget, lock.Key{Name: name}, false, "%s: all %d are used up", ops.Name, ops.Limit)
+	return lock.BudgetError(lock.Key{Name: name}, ops.Name, ops.Limit)
 }
 
 // waitMillis reads wait_ms. A wait of more than a hundred years is cut to what
