@@ -58,7 +58,7 @@ func TestAWaiterThatIsGrantedTooLatePassesTheSlotOn(t *testing.T) {
 		s, _ := q.enter(t.Context(), queueKey, never, false)
 		end := q.clock.ElapsedMax() + time.Second
 		w := &waiter{granted: make(chan struct{})}
-		w.place = s.waiters.PushBack(w)
+		w.element = s.waiters.PushBack(w)
 		q.leave(s)
 		time.Sleep(2 * time.Second)
 		if late := q.wait(t.Context(), w, end); !late {
@@ -160,7 +160,7 @@ func TestARowOutlivesItsLeaseByDriftAndGuard(t *testing.T) {
 		{1500700 * time.Microsecond, 2 * time.Second, 3502}, // 1501 + 0.7505 + 2000
 		{time.Hour, 2 * time.Second, 3603800},
 	} {
-		if got := kept(test.lease, test.guard); got != test.want {
+		if got := rowLifetime(test.lease, test.guard); got != test.want {
 			t.Errorf("lease %v, guard %v: got %d ms, want %d", test.lease, test.guard, got, test.want)
 		}
 	}
