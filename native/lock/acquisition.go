@@ -58,13 +58,12 @@ type result struct {
 	final bool   // another attempt is of no use: the call ends with err
 }
 
-func newAcquisition(p *protocol, req Request, started clock.Reading) *acquisition {
-	a := &acquisition{
-		protocol: p, req: req, started: started, lastErr: ErrHeld,
+// newAcquisition returns a value, which stays on its caller's stack.
+func newAcquisition(p *protocol, req Request, started clock.Reading) acquisition {
+	return acquisition{
+		protocol: p, req: req, started: started, owner: newOwner(), lastErr: ErrHeld,
 		backoff: newBackoff(p.time, req.Poll, p.jitter),
 	}
-	a.renewOwner()
-	return a
 }
 
 // acquire makes attempts until the row is ours, the wait is over or an error is
