@@ -39,7 +39,7 @@ func TestAnUncontendedLockCostsOnePutAndOneDelete(t *testing.T) {
 func TestNoPutGoesOutBeforeTheTablesTimeIsKnown(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		p := start(t, s, 0)
-		p.table.Fault = faults("delete", locktest.Fault{Fate: locktest.Lost})
+		p.table.Fault = faults("delete", locktest.Fault{Kind: locktest.Lost})
 		p.fails(t, "db_unavailable")
 		checkOps(t, s, "delete")
 
@@ -80,7 +80,7 @@ func TestASlowFirstAnswerDoesNotFailACallThatHasTime(t *testing.T) {
 		{"nearly all the time of an attempt", []locktest.Fault{slow(1400 * time.Millisecond)}, true, []string{"delete", "delete", "put"}},
 		{"more than an attempt may take", []locktest.Fault{slow(1600 * time.Millisecond)}, false, []string{"delete"}},
 		{"twice slow, which together is enough", []locktest.Fault{slow(600 * time.Millisecond), slow(600 * time.Millisecond)}, true, []string{"delete", "delete", "put"}},
-		{"the second lost", []locktest.Fault{slow(600 * time.Millisecond), {Fate: locktest.Lost}}, false, []string{"delete", "delete"}},
+		{"the second lost", []locktest.Fault{slow(600 * time.Millisecond), {Kind: locktest.Lost}}, false, []string{"delete", "delete"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, s *locktest.Service) {
@@ -100,7 +100,7 @@ func TestASlowFirstAnswerDoesNotFailACallThatHasTime(t *testing.T) {
 func TestAQuestionWhoseAnswerIsLostIsAskedAgainWhileTheWaitLasts(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		p := start(t, s, 0)
-		p.table.Fault = faults("delete", locktest.Fault{Fate: locktest.AnswerLost})
+		p.table.Fault = faults("delete", locktest.Fault{Kind: locktest.AnswerLost})
 		p.acquire(t, wait(time.Second)).Release(t.Context())
 		checkOps(t, s, "delete", "delete", "put", "delete")
 	})
@@ -112,7 +112,7 @@ func TestALostQuestionIsTroubleThoughAnotherCallLearnedTheTime(t *testing.T) {
 		p := start(t, s, 0)
 		p.table.Fault = func(r locktest.Request) (f locktest.Fault) {
 			if r.Key == theLock {
-				f = locktest.Fault{Fate: locktest.Lost, After: 5 * time.Second}
+				f = locktest.Fault{Kind: locktest.Lost, After: 5 * time.Second}
 			}
 			return f
 		}
@@ -129,7 +129,7 @@ func TestAStoredPutWhoseAnswerIsLostIsRecognised(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		p := start(t, s, 0)
 		p.knowTime(t)
-		p.table.Fault = faults("put", locktest.Fault{Fate: locktest.AnswerLost})
+		p.table.Fault = faults("put", locktest.Fault{Kind: locktest.AnswerLost})
 		l := p.acquire(t, wait(time.Second))
 		if l.Row != s.Rows()[0] {
 			t.Errorf("got row %+v, want the stored one, %+v", l.Row, s.Rows()[0])
@@ -164,12 +164,12 @@ func TestEveryCallHasAnOwnerOfItsOwn(t *testing.T) {
 }
 
 func TestGivingUpDeletesAPutOfUnknownOutcome(t *testing.T) {
-	for name, fate := range map[string]locktest.Fate{"stored": locktest.AnswerLost, "not stored": locktest.Lost} {
+	for name, fate := range map[string]locktest.FaultKind{"stored": locktest.AnswerLost, "not stored": locktest.Lost} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, s *locktest.Service) {
 				p := start(t, s, 0)
 				p.knowTime(t)
-				p.table.Fault = faults("put", locktest.Fault{Fate: fate})
+				p.table.Fault = faults("put", locktest.Fault{Kind: fate})
 				err := p.fails(t, "db_unavailable")
 				if err.Op != "lock" || err.Key != theLock.Name {
 					t.Errorf("got op %q and key %q, want lock and %q", err.Op, err.Key, theLock.Name)
@@ -203,7 +203,7 @@ func TestAPutThatLandsAfterItsCallGaveUpRunsOutByItself(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		p := start(t, s, 0)
 		p.knowTime(t)
-		p.table.Fault = faults("put", locktest.Fault{Fate: locktest.Late, After: time.Second})
+		p.table.Fault = faults("put", locktest.Fault{Kind: locktest.Late, After: time.Second})
 		asked := time.Now()
 		p.fails(t, "db_unavailable")
 		time.Sleep(2 * time.Second)
@@ -220,7 +220,7 @@ func TestAPutThatLandsAfterItsCallGaveUpRunsOutByItself(t *testing.T) {
 func TestTroubleThatWaitingCannotCureIsRaisedAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		p := start(t, s, 0)
-		p.table.Fault = func(locktest.Request) locktest.Fault { return locktest.Fault{Fate: locktest.NoTable} }
+		p.table.Fault = func(locktest.Request) locktest.Fault { return locktest.Fault{Kind: locktest.NoTable} }
 		for _, change := range []func(*lock.Request){turn, wait(20 * time.Second)} {
 			if d := took(func() { p.fails(t, "db_unavailable", change) }); d > time.Second {
 				t.Errorf("raised after %v, want at once", d)
@@ -232,9 +232,9 @@ func TestTroubleThatWaitingCannotCureIsRaisedAtOnce(t *testing.T) {
 
 func TestAnUnreachableTableEndsWithAnErrorSoonAfterTheWait(t *testing.T) {
 	for name, fault := range map[string]locktest.Fault{
-		"refused connection": {Fate: locktest.Unreachable},
-		"silence":            {Fate: locktest.Lost, After: time.Hour},
-		"throttled":          {Fate: locktest.Turned},
+		"refused connection": {Kind: locktest.Unreachable},
+		"silence":            {Kind: locktest.Lost, After: time.Hour},
+		"throttled":          {Kind: locktest.Throttled},
 	} {
 		for what, knows := range map[string]bool{"time known": true, "time not known": false} {
 			t.Run(name+", "+what, func(t *testing.T) {
@@ -265,7 +265,7 @@ func TestTheBudgetIsSpentByPutsAndItsEndLeavesNoRow(t *testing.T) {
 		budget, usedUp := 3, errors.New("used up")
 		p.table.Fault = func(r locktest.Request) locktest.Fault {
 			if r.Op == "put" {
-				return locktest.Fault{Fate: locktest.Late, After: time.Millisecond}
+				return locktest.Fault{Kind: locktest.Late, After: time.Millisecond}
 			}
 			return locktest.Fault{}
 		}
@@ -278,7 +278,7 @@ func TestTheBudgetIsSpentByPutsAndItsEndLeavesNoRow(t *testing.T) {
 				return nil
 			}
 			// Nothing is ever answered, so asking goes on until the budget's end.
-			p.table.Fault = faults("put", locktest.Fault{Fate: locktest.Lost}, locktest.Fault{Fate: locktest.Lost}, locktest.Fault{Fate: locktest.Lost})
+			p.table.Fault = faults("put", locktest.Fault{Kind: locktest.Lost}, locktest.Fault{Kind: locktest.Lost}, locktest.Fault{Kind: locktest.Lost})
 		}))
 		if !errors.Is(err, usedUp) {
 			t.Errorf("got error %v, want the budget's", err)
@@ -521,7 +521,7 @@ func TestAnAnswerThatContradictsTheTimeIsNotBelieved(t *testing.T) {
 		bubble(t, func(t *testing.T, s *locktest.Service) {
 			p := start(t, s, 0)
 			p.knowTime(t)
-			p.table.Fault = faults("put", locktest.Fault{Fate: locktest.AnswerLost})
+			p.table.Fault = faults("put", locktest.Fault{Kind: locktest.AnswerLost})
 			drop := func() {
 				now := p.clock.Read()
 				p.time.Observe(outcome.Attempt{Sent: now, Received: now, Date: time.Now().Add(time.Hour).Truncate(time.Second)})
@@ -564,7 +564,7 @@ func TestTurnCountsTheLeaseFromAnEarlierAttemptThatGotThrough(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		p := start(t, s, 0)
 		p.knowTime(t)
-		p.table.Fault = faults("put", locktest.Fault{Fate: locktest.Lost}, locktest.Fault{Fate: locktest.AnswerLost, After: time.Second})
+		p.table.Fault = faults("put", locktest.Fault{Kind: locktest.Lost}, locktest.Fault{Kind: locktest.AnswerLost, After: time.Second})
 		l := p.acquire(t, turn, lease(10*time.Second), func(r *lock.Request) { r.Poll = time.Second })
 		puts := s.Requests("put")
 		stored := puts[len(puts)-2]

@@ -22,13 +22,13 @@ var fates = []struct {
 }{
 	{name: "ok"},
 	{name: "refused", taken: true},
-	{"throttled", locktest.Fault{Fate: locktest.Turned}, false},
-	{"500, not stored", locktest.Fault{Fate: locktest.Lost}, false},
-	{"500, stored", locktest.Fault{Fate: locktest.AnswerLost}, false},
-	{"timeout, not stored", locktest.Fault{Fate: locktest.Lost, After: time.Hour}, false},
-	{"timeout, stored", locktest.Fault{Fate: locktest.AnswerLost, After: time.Hour}, false},
-	{"late", locktest.Fault{Fate: locktest.Late, After: 700 * time.Millisecond}, false},
-	{"doubled", locktest.Fault{Fate: locktest.Doubled, After: 700 * time.Millisecond}, false},
+	{"throttled", locktest.Fault{Kind: locktest.Throttled}, false},
+	{"500, not stored", locktest.Fault{Kind: locktest.Lost}, false},
+	{"500, stored", locktest.Fault{Kind: locktest.AnswerLost}, false},
+	{"timeout, not stored", locktest.Fault{Kind: locktest.Lost, After: time.Hour}, false},
+	{"timeout, stored", locktest.Fault{Kind: locktest.AnswerLost, After: time.Hour}, false},
+	{"late", locktest.Fault{Kind: locktest.Late, After: 700 * time.Millisecond}, false},
+	{"doubled", locktest.Fault{Kind: locktest.Duplicated, After: 700 * time.Millisecond}, false},
 }
 
 // TestEveryFateOfTheFirstFourRequests tries all combinations of what can

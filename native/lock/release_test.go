@@ -39,7 +39,7 @@ func TestADeleteWhoseAnswerIsLostCountsAsAReleaseOnceTheRowIsGone(t *testing.T) 
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		p := start(t, s, 0)
 		l := p.acquire(t)
-		p.table.Fault = faults("delete", locktest.Fault{Fate: locktest.AnswerLost})
+		p.table.Fault = faults("delete", locktest.Fault{Kind: locktest.AnswerLost})
 		l.Release(t.Context())
 		checkReleased(t, p, lock.Freed)
 		checkNoRows(t, s)
@@ -47,8 +47,8 @@ func TestADeleteWhoseAnswerIsLostCountsAsAReleaseOnceTheRowIsGone(t *testing.T) 
 }
 
 func TestAReleaseMakesThreeAttemptsInTwoSeconds(t *testing.T) {
-	throttled := locktest.Fault{Fate: locktest.Turned}
-	silent := locktest.Fault{Fate: locktest.Lost, After: time.Hour}
+	throttled := locktest.Fault{Kind: locktest.Throttled}
+	silent := locktest.Fault{Kind: locktest.Lost, After: time.Hour}
 	tests := map[string]struct {
 		faults  []locktest.Fault
 		deletes int
@@ -58,7 +58,7 @@ func TestAReleaseMakesThreeAttemptsInTwoSeconds(t *testing.T) {
 		"throttled always":   {[]locktest.Fault{throttled, throttled, throttled, throttled}, 3, lock.Failed},
 		"silent once":        {[]locktest.Fault{silent}, 2, lock.Freed},
 		"silent always":      {[]locktest.Fault{silent, silent, silent}, 2, lock.Failed},
-		"the table has gone": {[]locktest.Fault{{Fate: locktest.NoTable}}, 1, lock.Failed},
+		"the table has gone": {[]locktest.Fault{{Kind: locktest.NoTable}}, 1, lock.Failed},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -93,7 +93,7 @@ func TestAReleaseEndsWithTheHost(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		p := start(t, s, 0)
 		l := p.acquire(t, func(r *lock.Request) { r.HostEnd = p.clock.ElapsedMax() + time.Second })
-		p.table.Fault = faults("delete", locktest.Fault{Fate: locktest.Lost, After: time.Hour})
+		p.table.Fault = faults("delete", locktest.Fault{Kind: locktest.Lost, After: time.Hour})
 		time.Sleep(700 * time.Millisecond)
 		if d := took(func() { l.Release(t.Context()) }); d > 300*time.Millisecond {
 			t.Errorf("took %v, want the 300 ms that the host had left", d)

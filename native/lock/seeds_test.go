@@ -51,7 +51,7 @@ func TestInvariantsHoldUnderBadClocksAndNetworks(t *testing.T) {
 // live is the life of one process: three runs at a time, each with some calls.
 func (w *world) live(rnd *rand.Rand) {
 	p := start(w.t, w.service, time.Duration(rnd.IntN(100_000)-50_000)*time.Millisecond)
-	p.machine.Run(rnd.Int64N(800) - 400)
+	p.machine.SetDrift(rnd.Int64N(800) - 400)
 	faults := rand.New(rand.NewPCG(rnd.Uint64(), 4))
 	var mu sync.Mutex // guards faults
 	p.table.Fault = func(locktest.Request) locktest.Fault {
@@ -63,8 +63,8 @@ func (w *world) live(rnd *rand.Rand) {
 		if faults.IntN(3) > 0 {
 			return locktest.Fault{}
 		}
-		fates := []locktest.Fate{locktest.Answered, locktest.AnswerLost, locktest.Lost, locktest.Late, locktest.Turned, locktest.Unreachable}
-		return locktest.Fault{Fate: fates[faults.IntN(len(fates))], After: time.Duration(faults.IntN(2500)) * time.Millisecond}
+		fates := []locktest.FaultKind{locktest.NoFault, locktest.AnswerLost, locktest.Lost, locktest.Late, locktest.Throttled, locktest.Unreachable}
+		return locktest.Fault{Kind: fates[faults.IntN(len(fates))], After: time.Duration(faults.IntN(2500)) * time.Millisecond}
 	}
 	var wg sync.WaitGroup
 	for range 3 {

@@ -182,7 +182,7 @@ func TestTheWindowContainsTheTruth(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 1))
 			ms := func(max int64) time.Duration { return time.Duration(rnd.Int64N(max)) * time.Millisecond }
 			m := locktest.NewMachine(ms(100_000) - 50*time.Second)
-			m.Run(rnd.Int64N(1000) - 500)
+			m.SetDrift(rnd.Int64N(1000) - 500)
 			clk := clock.NewDual(m)
 			c := lock.NewTableClock(0, nil)
 			for range 100 {

@@ -15,92 +15,92 @@ type patch struct {
 	name    string
 	file    string   // below the root of the repository
 	changes []string // each text, and what takes its place
-	breaks  promise
+	breaks  property
 }
 
 var patches = []patch{
 	{"hands never re-based", "native/vm/clock.go", []string{
 		"handsApart = 10 * time.Millisecond",
 		"handsApart = 1 << 62",
-	}, excludes},
+	}, exclusion},
 	{"leases on the monotonic clock alone", "native/vm/clock.go", []string{
 		"r.Fast = b.fast + max(wall, mono, 0)",
 		"r.Fast = b.fast + max(mono, 0)",
-	}, excludes},
+	}, exclusion},
 	{"leases on the wall clock alone", "native/vm/clock.go", []string{
 		"r.Fast = b.fast + max(wall, mono, 0)",
 		"r.Fast = b.fast + max(wall, 0)",
-	}, excludes},
+	}, exclusion},
 	{"owner used again after a delete", "native/lock/attempt.go", []string{
 		"a.req.HostEnd)\n\ta.renew()\n",
 		"a.req.HostEnd)\n\ta.open = nil\n",
-	}, excludes},
+	}, exclusion},
 	{"time asked for with the call's own owner", "native/lock/attempt.go", []string{
 		"a.delete(ctx, a.req.Key, newOwner(), ",
 		"a.delete(ctx, a.req.Key, a.owner, ",
-	}, excludes},
+	}, exclusion},
 	{"turn's lease counted from the answer", "native/lock/attempt.go", []string{
 		"end := t.from + a.req.runFor()\n",
 		"end := t.from + a.req.runFor()\n\tif a.req.Turn {\n\t\tend = now.Fast + a.req.runFor()\n\t}\n",
-	}, excludes},
+	}, exclusion},
 	{"put believed although its answer contradicts the time", "native/lock/attempt.go", []string{
 		"case a.time.At(now).Era != a.era:",
 		"case false:",
-	}, excludes},
+	}, exclusion},
 	{"start is the earliest", "native/lock/attempt.go", []string{
 		"stampUp(a.time.At(from).Latest)",
 		"stampUp(a.time.At(from).Earliest)",
-	}, excludes},
+	}, exclusion},
 	{"the answer's date taken for exact", "native/lock/tableclock.go", []string{
 		"dateLate   = time.Second + dateSpread",
 		"dateLate   = 0",
-	}, excludes},
+	}, exclusion},
 	{"put before the time is known", "native/lock/tableclock.go", []string{
 		"return w.Era > 0 && w.Latest.Sub(w.Earliest) <= knownWithin",
 		"return true",
-	}, ends},
+	}, termination},
 	{"put before the time is known, and believed", "native/lock/attempt.go", []string{
 		"if !w.Known() {\n\t\tbefore",
 		"if false {\n\t\tbefore",
 		"case a.time.At(now).Era != a.era:",
 		"case a.era != 0 && a.time.At(now).Era != a.era:",
-	}, excludes},
+	}, exclusion},
 	{"a contradiction is averaged in", "native/lock/tableclock.go", []string{
 		"if c.era == 0 || seen.Earliest.After(known.Latest) || seen.Latest.Before(known.Earliest) {",
 		"if c.era == 0 {",
-	}, excludes},
+	}, exclusion},
 	{"no owner of its own for each call", "native/lock/attempt.go", []string{
 		"\trand.Read(b[:])",
 		"\trand.Read(b[:0])",
-	}, excludes},
+	}, exclusion},
 	{"a lease begins with nothing left", "native/lock/attempt.go", []string{
 		"case now.Fast >= end:",
 		"case false:",
-	}, stops},
+	}, leaseBound},
 	{"only the first attempt is paid for", "native/lock/attempt.go", []string{
 		"if err := a.req.spend(); err != nil {",
 		"if err := a.req.spend(); err != nil && a.started == 1 {",
-	}, costs},
+	}, budget},
 	{"trouble is told as a refusal", "native/lock/attempt.go", []string{
 		"a.giveUp(ctx)\n\treturn nil, a.failed",
 		"a.giveUp(ctx)\n\treturn nil, nil",
-	}, tells},
+	}, refusal},
 	{"an attempt takes as long as it takes", "native/lock/attempt.go", []string{
 		"return min(attemptMax, left)",
 		"return min(time.Hour, left+time.Hour)",
-	}, ends},
+	}, termination},
 	{"a release takes as long as it takes", "native/lock/release.go", []string{
 		"releaseMax   = 2 * time.Second",
 		"releaseMax   = time.Minute",
-	}, ends},
+	}, termination},
 	{"a refused caller keeps its place in the queue", "native/lock/lease.go", []string{
 		"if lease == nil {\n\t\t\tl.rows",
 		"if lease == nil && err != nil {\n\t\t\tl.rows",
-	}, ends},
+	}, termination},
 	{"a timer is not stopped", "native/lock/release.go", []string{
 		"defer cancel()",
 		"_ = cancel",
-	}, ends},
+	}, termination},
 }
 
 // TestPatchesAreCaught builds the test of the seeds with one patched file, and

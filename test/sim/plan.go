@@ -7,12 +7,12 @@ import (
 
 // plan is what a seed decides before anything happens.
 type plan struct {
-	processes int
+	processCount int
 	names     int
 	calls     int // of each caller
 	guard     time.Duration
 	network   network
-	tempers   []temper // of machines, to choose from
+	profiles   []clockProfile // of machines, to choose from
 	crashes   bool
 	leases    leases
 }
@@ -25,20 +25,20 @@ type network struct {
 	late    time.Duration // the most by which a request that is late is late
 }
 
-// temper is how a machine's clocks behave.
-type temper int
+// clockProfile is how a machine's clocks behave.
+type clockProfile int
 
 const (
-	steady   temper = iota // wrong, but even
-	restless               // wall clock set forth and back, suspended, frozen
+	steady   clockProfile = iota // wrong, but even
+	unstable               // wall clock set forth and back, suspended, frozen
 	stopping               // both clocks stand still while nothing is asked or held
 )
 
-func (t temper) String() string { return [...]string{"steady", "restless", "stopping"}[t] }
+func (t clockProfile) String() string { return [...]string{"steady", "restless", "stopping"}[t] }
 
 func newPlan(rnd *rand.Rand) plan {
 	p := plan{
-		processes: 2 + rnd.IntN(7),
+		processCount: 2 + rnd.IntN(7),
 		names:     1 + rnd.IntN(3),
 		calls:     3 + rnd.IntN(6),
 		guard:     pick(rnd, time.Second, 2*time.Second, 2*time.Second, 3*time.Second),
@@ -48,17 +48,17 @@ func newPlan(rnd *rand.Rand) plan {
 			network{"fair", between(rnd, time.Millisecond, 50*time.Millisecond), 0.2, 3 * time.Second},
 			network{"bad", between(rnd, 5*time.Millisecond, 500*time.Millisecond), 0.4, 30 * time.Second},
 		),
-		tempers: pick(rnd,
-			[]temper{steady},
-			[]temper{restless},
-			[]temper{steady, restless},
-			[]temper{steady, stopping},
-			[]temper{steady, restless, stopping},
+		profiles: pick(rnd,
+			[]clockProfile{steady},
+			[]clockProfile{unstable},
+			[]clockProfile{steady, unstable},
+			[]clockProfile{steady, stopping},
+			[]clockProfile{steady, unstable, stopping},
 		),
 		crashes: rnd.IntN(3) == 0,
 		leases:  drawLeases(rnd),
 	}
-	if p.leases == hasty {
+	if p.leases == short {
 		p.names = 1
 		p.network = network{"nearby", between(rnd, time.Millisecond, 20*time.Millisecond), 0.4, 2 * time.Second}
 	}
@@ -70,7 +70,7 @@ type leases int
 
 const (
 	mixed leases = iota // most of seconds, some of milliseconds, a few of up to an hour
-	hasty               // all shorter than many a request takes, taken in turn by callers who ask often
+	short               // all shorter than many a request takes, taken in turn by callers who ask often
 	long                // all of up to an hour
 )
 
@@ -79,7 +79,7 @@ func drawLeases(rnd *rand.Rand) leases {
 	case n == 0:
 		return long
 	case n < 15:
-		return hasty
+		return short
 	}
 	return mixed
 }
@@ -87,7 +87,7 @@ func drawLeases(rnd *rand.Rand) leases {
 // lease draws the length of a lease.
 func (p plan) lease(rnd *rand.Rand) time.Duration {
 	switch p.leases {
-	case hasty:
+	case short:
 		return between(rnd, 20*time.Millisecond, time.Second)
 	case long:
 		return between(rnd, 20*time.Minute, time.Hour)

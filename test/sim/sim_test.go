@@ -25,15 +25,15 @@ var (
 
 // runSeed runs a world in a bubble, because the queue of a process has timers
 // of its own. A bubble doesn't end before all that were started in it have.
-func runSeed(t *testing.T, seed uint64, broken mutant, only promise, log func(string)) (w *world) {
-	synctest.Test(t, func(*testing.T) { w = run(seed, broken, only, log) })
-	return w
+func runSeed(t *testing.T, seed uint64, broken mutant, only property, log func(string)) (sim *simulation) {
+	synctest.Test(t, func(*testing.T) { sim = run(seed, broken, only, log) })
+	return sim
 }
 
 func TestSeeds(t *testing.T) {
 	if *oneSeed >= 0 {
-		w := runSeed(t, uint64(*oneSeed), mutant{}, promise(*only), func(line string) { t.Log(line) })
-		for _, text := range w.found {
+		sim := runSeed(t, uint64(*oneSeed), mutant{}, property(*only), func(line string) { t.Log(line) })
+		for _, text := range sim.violations {
 			t.Error(text)
 		}
 		return
@@ -44,7 +44,7 @@ func TestSeeds(t *testing.T) {
 		// thing happens at a time. So it sees a few, and the others run in a
 		// test that is built without it.
 		s.seeds /= 50
-		out, err := testSeeds(promise(*only))
+		out, err := testSeeds(property(*only))
 		if t.Logf("%s", out); err != nil {
 			t.Fatal(err)
 		}
@@ -60,14 +60,14 @@ func TestSeeds(t *testing.T) {
 		}
 	})
 	t.Log(&s)
-	if sum := s.sum; sum.acquired < int(s.seeds) || sum.kept == 0 || sum.queued == 0 || sum.healed == 0 || sum.crashes == 0 || sum.stopped == 0 {
+	if sum := s.sum; sum.acquired < int(s.seeds) || sum.kept == 0 || sum.queued == 0 || sum.resolved == 0 || sum.crashes == 0 || sum.stopped == 0 {
 		t.Errorf("got %+v, want much of each", sum)
 	}
 }
 
 // testSeeds runs TestSeeds in a test that is built with these arguments and
 // without the race detector.
-func testSeeds(only promise, args ...string) (output []byte, err error) {
+func testSeeds(only property, args ...string) (output []byte, err error) {
 	args = append([]string{"test", "-race=false", "-count=1", "-v", "-timeout=10m", "-run=^TestSeeds$"}, args...)
 	args = append(args, ".", "-promise", string(only), "-seeds", fmt.Sprint(*seeds), "-first", fmt.Sprint(*first))
 	return exec.Command("go", args...).CombinedOutput()
@@ -84,26 +84,26 @@ type search struct {
 	failed bool
 }
 
-// twice is how many seeds there are to one that is run twice.
-const twice = 20
+// repeatEvery is how many seeds there are to one that is run twice.
+const repeatEvery = 20
 
 // run runs one seed of each so many.
 func (s *search) run(t *testing.T, part, parts uint64) {
 	for n := part; n < s.seeds; n += parts {
 		seed := *first + n
-		w := runSeed(t, seed, mutant{}, promise(*only), nil)
-		for _, text := range w.found {
+		sim := runSeed(t, seed, mutant{}, property(*only), nil)
+		for _, text := range sim.violations {
 			t.Errorf("seed %d: %s", seed, text)
 		}
-		if n%twice == 0 {
-			if again := runSeed(t, seed, mutant{}, promise(*only), nil); again.counts != w.counts || again.now != w.now {
-				t.Errorf("seed %d: got %+v once and %+v once, want the same", seed, w.counts, again.counts)
+		if n%repeatEvery == 0 {
+			if again := runSeed(t, seed, mutant{}, property(*only), nil); again.counts != sim.counts || again.now != sim.now {
+				t.Errorf("seed %d: got %+v once and %+v once, want the same", seed, sim.counts, again.counts)
 			}
 		}
 		if t.Failed() {
 			t.Errorf("repeat it by: make sim SEED=%d", seed)
 		}
-		if s.add(w.counts, t.Failed()) {
+		if s.add(sim.counts, t.Failed()) {
 			return
 		}
 	}

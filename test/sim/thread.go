@@ -14,21 +14,21 @@ type thread struct {
 	stop    func() // ends it where it waits
 	yield   func(struct{}) bool
 	waits   int
-	timers  []appointment // that could wake it from where it waits
+	timers  []timer // that could wake it from where it waits
 
-	asked   time.Duration // true time: when the call that it makes began
-	begun   time.Duration // fast hand: the same
+	started   time.Duration // true time: when the call that it makes began
+	startedElapsed   time.Duration // fast hand: the same
 	turn    bool          // the call is a turn
 	lease   time.Duration // of the call
 	usable  bool          // no put of the call has been sent yet, or the last one had a usable answer
 	holder  *holder       // who it is while it holds a lock
 	waitEnd time.Duration // fast hand: when its place in the process's queue is of no use any more
-	passed  bool          // the place before it was given up
-	look    func()        // wakes it in that queue; nil if it isn't there
+	slotFreed  bool          // the place before it was given up
+	wakeQueued    func()        // wakes it in that queue; nil if it isn't there
 }
 
-// stopped is thrown by a thread that is ended.
-type stopped struct{}
+// threadStopped is thrown by a thread that is ended.
+type threadStopped struct{}
 
 // start starts a thread of p that lives its life.
 func (p *process) start(life func(*thread)) *thread {
@@ -36,22 +36,22 @@ func (p *process) start(life func(*thread)) *thread {
 	t.next, t.stop = iter.Pull(func(yield func(struct{}) bool) {
 		t.yield = yield
 		defer func() {
-			if r := recover(); r != nil && r != (stopped{}) {
+			if r := recover(); r != nil && r != (threadStopped{}) {
 				panic(r)
 			}
 		}()
 		life(t)
 	})
 	p.threads = append(p.threads, t)
-	p.world.threads = append(p.world.threads, t)
-	p.world.after(0, func() { p.whenAwake(t.resume) })
+	p.sim.threads = append(p.sim.threads, t)
+	p.sim.after(0, func() { p.whenAwake(t.resume) })
 	return t
 }
 
 func (t *thread) resume() {
-	t.process.world.current = t
+	t.process.sim.current = t
 	t.next()
-	t.process.world.current = nil
+	t.process.sim.current = nil
 }
 
 // wait hands control back until one of the events that arm arranges calls
@@ -62,7 +62,7 @@ func (t *thread) wait(arm func(wake func())) {
 	mine := t.waits
 	arm(func() { t.wake(mine) })
 	if !t.yield(struct{}{}) {
-		panic(stopped{})
+		panic(threadStopped{})
 	}
 }
 
@@ -72,7 +72,7 @@ func (t *thread) wake(wait int) {
 	switch {
 	case p.dead || t.waits != wait:
 		return
-	case p.world.now < p.stalledUntil:
+	case p.sim.now < p.stalledUntil:
 		p.whenAwake(func() { t.wake(wait) })
 		return
 	}
@@ -83,7 +83,7 @@ func (t *thread) wake(wait int) {
 
 func (t *thread) forgetTimers() {
 	for _, a := range t.timers {
-		t.process.world.queue.cancel(a)
+		t.process.sim.queue.cancel(a)
 	}
 	t.timers = t.timers[:0]
 }
@@ -94,18 +94,18 @@ func (t *thread) timer(end time.Duration) {
 	m, wait := t.process.machine, t.waits
 	left := end - m.monotonic()
 	left -= time.Duration(int64(left) * m.monoRate / 1_000_000)
-	t.timers = append(t.timers, t.process.world.after(max(left, 0)+time.Microsecond, func() {
-		t.goOff(wait, end)
+	t.timers = append(t.timers, t.process.sim.after(max(left, 0)+time.Microsecond, func() {
+		t.fire(wait, end)
 	}))
 }
 
-// goOff lets a timer go off once it may.
-func (t *thread) goOff(wait int, end time.Duration) {
+// fire lets a timer go off once it may.
+func (t *thread) fire(wait int, end time.Duration) {
 	p := t.process
 	switch {
 	case p.dead || t.waits != wait:
-	case p.world.now < p.stalledUntil:
-		p.whenAwake(func() { t.goOff(wait, end) })
+	case p.sim.now < p.stalledUntil:
+		p.whenAwake(func() { t.fire(wait, end) })
 	case p.machine.monotonic() < end:
 		t.timer(end)
 	default:
@@ -120,21 +120,21 @@ func (t *thread) timerOf(ctx context.Context) {
 	}
 }
 
-// until is a context that ends when the monotonic clock of its process, the
+// deadlineContext is a context that ends when the monotonic clock of its process, the
 // one that timers go by, shows end.
-type until struct {
+type deadlineContext struct {
 	context.Context
 	process *process
 	end     time.Duration
 }
 
-// within is a [lock.Options.Timeout].
-func (p *process) within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+// withTimeout is a [lock.Options.Timeout].
+func (p *process) withTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	p.timeouts++
-	return until{ctx, p, p.machine.monotonic() + d}, func() { p.timeouts-- }
+	return deadlineContext{ctx, p, p.machine.monotonic() + d}, func() { p.timeouts-- }
 }
 
-func (c until) Deadline() (time.Time, bool) {
+func (c deadlineContext) Deadline() (time.Time, bool) {
 	end := monoTime(c.end)
 	if outer, ok := c.Context.Deadline(); ok && outer.Before(end) {
 		end = outer
@@ -142,7 +142,7 @@ func (c until) Deadline() (time.Time, bool) {
 	return end, true
 }
 
-func (c until) Err() error {
+func (c deadlineContext) Err() error {
 	if end, _ := c.Deadline(); monoTime(c.process.machine.monotonic()).Before(end) {
 		return c.Context.Err()
 	}
@@ -153,9 +153,9 @@ func (c until) Err() error {
 // nobody else. So this is where such a caller waits; when it returns, either
 // the queue has granted the caller its place, or the queue looks again once
 // its timer has fired, which the bubble's own time makes happen at once.
-func (c until) Done() <-chan struct{} {
+func (c deadlineContext) Done() <-chan struct{} {
 	if c.Err() == nil {
-		c.process.world.current.lookAgain(c)
+		c.process.sim.current.pollQueue(c)
 	}
 	if c.Err() == nil {
 		return nil
@@ -165,23 +165,23 @@ func (c until) Done() <-chan struct{} {
 	return done
 }
 
-// lookAgain waits until the queue should look at its caller's place again. It
+// pollQueue waits until the queue should look at its caller's place again. It
 // doesn't after the place may have been granted: the bubble's time moves for
 // all callers at once, so the queue's timer may have fired too and have been
 // seen first, which must make no difference.
-func (t *thread) lookAgain(c until) {
-	if t.passed {
-		t.passed = false
+func (t *thread) pollQueue(c deadlineContext) {
+	if t.slotFreed {
+		t.slotFreed = false
 		return
 	}
 	p := t.process
-	p.world.counts.queued++
+	p.sim.counts.queued++
 	t.wait(func(wake func()) {
-		t.look = wake
+		t.wakeQueued = wake
 		t.timer(p.machine.monotonic() + max(min(t.waitEnd-p.clock.ElapsedMax(), time.Second), time.Microsecond))
 		t.timerOf(c)
 	})
-	t.look = nil
+	t.wakeQueued = nil
 }
 
 // monoTime writes a reading of a monotonic clock as the time that a context's

@@ -57,8 +57,8 @@ func (m *Machine) Suspend(d time.Duration) {
 	m.mono -= d
 }
 
-// Run makes both clocks gain ppm millionths from the beginning on.
-func (m *Machine) Run(ppm int64) {
+// SetDrift makes both clocks gain ppm millionths from the beginning on.
+func (m *Machine) SetDrift(ppm int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ppm = ppm
