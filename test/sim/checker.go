@@ -14,38 +14,38 @@ import (
 
 var errBudget = errors.New("budget used up")
 
-// property is what a world can break.
+// property is what every history has to have.
 type property string
 
 const (
-	leaseBound    property = "stops"    // nothing is done after the lease
-	exclusion property = "excludes" // two holders never overlap
-	termination     property = "ends"     // calls end, rows run out
-	budget    property = "costs"    // what is sent is paid for
-	refusal    property = "tells"    // false means that somebody holds it
+	exclusion   property = "exclusion"   // two holders never overlap
+	leaseBound  property = "lease"       // a lease is never longer than requested, nor over when it begins
+	termination property = "termination" // calls end, rows run out
+	budget      property = "budget"      // each put is paid for
+	refusal     property = "refusal"     // ErrHeld means that the last put was refused
 )
 
-// forever is when something ends that nobody saw the end of.
+// forever is the end of what was not seen to end.
 const forever = time.Duration(math.MaxInt64)
 
-// operation is one operation of a holder on a lock, or on the counter that the lock
+// operation is what a holder does with a lock, or with the counter that the lock
 // guards.
 type operation struct {
-	kind  string // "acquire", "read", "write", "end"
-	holder    int    // the holder
-	value int    // of the counter
+	kind   string // "acquire", "read", "write", "end"
+	holder int
+	value  int // of the counter
 }
 
 // lockState is the state of a lock and its counter.
 type lockState struct {
-	holder int // 0: nobody
+	holder int // 0 if the lock is free
 	value  int
 }
 
-// leaseMutex is what a lock is: one holder at a time, and only the holder sees
-// and changes the counter. A lease ends at some moment after the holder did
+// lockModel is what a lock is: one holder at a time, and only the holder reads
+// and writes the counter. A lease ends at some moment after the holder did
 // something for the last time, and before its release has returned, if it has.
-var leaseMutex = porcupine.Model{
+var lockModel = porcupine.Model{
 	Init: func() any { return lockState{} },
 	Step: func(state, input, output any) (bool, any) {
 		s, op := state.(lockState), input.(operation)
@@ -68,11 +68,13 @@ func (sim *simulation) record(h *holder, verb string, value int, from, to time.D
 	})
 }
 
-func (sim *simulation) recordAcquire(h *holder, asked time.Duration) {
-	sim.record(h, "acquire", 0, asked, sim.now)
+func (sim *simulation) recordAcquire(h *holder, started time.Duration) {
+	sim.record(h, "acquire", 0, started, sim.now)
 }
 
-func (sim *simulation) recordRead(h *holder, n int, from time.Duration) { sim.record(h, "read", n, from, sim.now) }
+func (sim *simulation) recordRead(h *holder, n int, from time.Duration) {
+	sim.record(h, "read", n, from, sim.now)
+}
 
 func (sim *simulation) recordWrite(h *holder, n int, from time.Duration) {
 	sim.record(h, "write", n, from, sim.now)
@@ -85,10 +87,10 @@ func (sim *simulation) recordEnd(h *holder, to time.Duration) {
 	h.closed = true
 }
 
-// check looks at the whole history.
+// check checks the whole history.
 func (sim *simulation) check() {
 	for i := range sim.names {
-		if key := sim.key(i); !porcupine.CheckOperations(leaseMutex, sim.history[key]) {
+		if key := sim.key(i); !porcupine.CheckOperations(lockModel, sim.history[key]) {
 			sim.violated(exclusion, "no lock could have the history of %s", key.Name)
 		}
 	}
@@ -101,14 +103,14 @@ func (sim *simulation) check() {
 func (s *service) checkBlocking(row storedRow, p putInfo) {
 	sim := s.sim
 	most := row.put.lease + row.put.lease/500 + sim.guard + 4*time.Second
-	most += row.put.process.clocksStopped + p.process.clocksStopped // both clocks standing: nothing is promised
+	most += row.put.process.clocksStopped + p.process.clocksStopped // nothing is promised for it
 	if blocked := p.sent - row.put.from; blocked > most {
 		sim.violated(termination, "%s is blocked for %v, at most %v are allowed", row.Key.Name, blocked, most)
 	}
 }
 
-// checkQuiet checks that in the end everything can be had, first by a new
-// process, then by all that have lived through this, and that nothing stays.
+// checkQuiet checks that in the end every lock can be acquired, first by a new
+// process, then by all that have survived, and that nothing is left behind.
 func (sim *simulation) checkQuiet() {
 	if sim.mutant.acquire != nil {
 		return
@@ -138,7 +140,7 @@ func (sim *simulation) checkQuiet() {
 	}
 }
 
-// acquireAll lets p take and free each lock.
+// acquireAll lets p acquire and release each lock.
 func (sim *simulation) acquireAll(p *process, wait time.Duration) {
 	p.start(func(t *thread) {
 		ctx := deadlineContext{context.Background(), p, p.machine.monotonic() + time.Hour}
@@ -146,7 +148,7 @@ func (sim *simulation) acquireAll(p *process, wait time.Duration) {
 			t.started, t.turn, t.lease, t.waitEnd = sim.now, false, time.Minute, p.clock.ElapsedMax()+wait
 			l, err := p.locks.Acquire(ctx, lock.Request{Key: sim.key(i), Lease: t.lease, Wait: wait, Spend: sim.spend})
 			if err != nil {
-				sim.violated(termination, "p%d: %s can't be had when all is quiet: %v", p.id, sim.key(i).Name, err)
+				sim.violated(termination, "p%d: %s can't be acquired when all is quiet: %v", p.id, sim.key(i).Name, err)
 				continue
 			}
 			l.Release(ctx)

@@ -13,18 +13,18 @@ const (
 	// something, at most.
 	stopLag = 45 * time.Millisecond
 
-	// clockLag is by how much the fast hand of a machine may have fallen
-	// behind: 10 ms for each thing that befalls it (see handsApart of vm).
+	// clockLag is by how much ElapsedMax of a process may have fallen behind:
+	// 10 ms for each disturbance of its clocks (see [clock.MaxDivergence]).
 	clockLag = 60 * time.Millisecond
 )
 
-// heldLock is a lock that somebody holds.
+// heldLock is a lock that is held.
 type heldLock struct {
-	end           time.Duration // on the fast hand
+	end                time.Duration // on ElapsedMax
 	release, letExpire func()
 }
 
-// call is one native.lock.with or turn, from asking to the end.
+// call is one call of native.lock.with or turn, to its end.
 func (t *thread) call() {
 	p, sim := t.process, t.process.sim
 	r := p.request()
@@ -35,13 +35,13 @@ func (t *thread) call() {
 		t.waitEnd = forever
 	}
 	stalled := p.stalled
-	sim.logf("p%d asks for %s: lease %v, wait %v, turn %t, run %v", p.id, r.Key.Name, r.Lease, r.Wait, r.Turn, length)
+	sim.logf("p%d calls for %s: lease %v, wait %v, turn %t, run %v", p.id, r.Key.Name, r.Lease, r.Wait, r.Turn, length)
 
 	t.usable, t.slotFreed = true, false
-	asked := p.clock.Read()
-	t.startedElapsed = asked.ElapsedMax
+	started := p.clock.Read()
+	t.startedElapsed = started.ElapsedMax
 	if sim.rnd.IntN(2) == 0 {
-		r.Started = asked
+		r.Started = started
 		_ = p.Sleep(context.Background(), around(sim.rnd, 5*time.Millisecond))
 	}
 	run := deadlineContext{context.Background(), p, p.machine.monotonic() + length}
@@ -64,7 +64,7 @@ func (t *thread) call() {
 	}
 }
 
-// checkRefusal checks a call that hasn't got the lock.
+// checkRefusal checks a call that has not acquired the lock.
 func (t *thread) checkRefusal(err error) {
 	sim := t.process.sim
 	switch {
@@ -77,7 +77,7 @@ func (t *thread) checkRefusal(err error) {
 	}
 }
 
-// runLength draws how long the run may last that makes the call r.
+// runLength draws how long the run may last that makes the request r.
 func (sim *simulation) runLength(r lock.Request) time.Duration {
 	if sim.rnd.IntN(4) == 0 {
 		return between(sim.rnd, time.Second, 90*time.Second)
@@ -85,7 +85,7 @@ func (sim *simulation) runLength(r lock.Request) time.Duration {
 	return r.Lease + between(sim.rnd, 0, time.Minute)
 }
 
-// request draws what a call asks for.
+// request draws the request of a call.
 func (p *process) request() lock.Request {
 	sim, rnd := p.sim, p.sim.rnd
 	r := lock.Request{
@@ -117,7 +117,7 @@ func (p *process) request() lock.Request {
 	return r
 }
 
-// acquire asks the lock, or what a test puts in its place.
+// acquire acquires the lock, or what a mutant has in its place.
 func (sim *simulation) acquire(p *process, ctx context.Context, r lock.Request) (*heldLock, error) {
 	if sim.mutant.acquire != nil {
 		return sim.mutant.acquire(p, ctx, r)
@@ -134,9 +134,9 @@ type holder struct {
 	id      int
 	key     lock.Key
 	process *process
-	end     time.Duration // fast hand: of the lease or the run, whichever is first, and a stop lag
-	release    func()        // release, for a broken holder
-	acted   time.Duration // true time: when it did something for the last time
+	end     time.Duration // on ElapsedMax: of the lease or the run, whichever is first, and a stop lag
+	release func()        // for a mutant that releases early
+	acted   time.Duration // true time at which it did something for the last time
 	stopped bool
 	closed  bool
 }
@@ -146,12 +146,13 @@ func (t *thread) hold(r lock.Request, got *heldLock, run deadlineContext) {
 	p, sim := t.process, t.process.sim
 	sim.holders++
 	sim.counts.acquired++
-	fast := p.clock.ElapsedMax()
+	now := p.clock.ElapsedMax()
 	h := &holder{id: sim.holders, key: r.Key, process: p, acted: sim.now, release: got.release}
-	h.end = min(got.end, fast+run.end-p.machine.monotonic()) + between(sim.rnd, 0, stopLag)
-	sim.logf("p%d h%d holds %s, %v left", p.id, h.id, r.Key.Name, got.end-fast)
-	// The hand may have been set back since the lease began.
-	if left := got.end - fast; left <= 0 || left > r.Lease+clockLag || !r.Turn && got.end > t.startedElapsed+r.Lease {
+	h.end = min(got.end, now+run.end-p.machine.monotonic()) + between(sim.rnd, 0, stopLag)
+	sim.logf("p%d h%d holds %s, %v left", p.id, h.id, r.Key.Name, got.end-now)
+	// A step of the wall clock may have taken up to clockLag back since the
+	// lease began.
+	if left := got.end - now; left <= 0 || left > r.Lease+clockLag || !r.Turn && got.end > t.startedElapsed+r.Lease {
 		sim.violated(leaseBound, "h%d: a lease of %v has %v left", h.id, r.Lease, left)
 	}
 	sim.lastHolder[r.Key] = h
@@ -160,15 +161,15 @@ func (t *thread) hold(r lock.Request, got *heldLock, run deadlineContext) {
 	if sim.crashes && sim.rnd.IntN(10) == 0 {
 		sim.after(around(sim.rnd, 200*time.Millisecond), p.crash)
 	}
-	unsettled := h.work()
-	h.giveUp(r, got, unsettled)
+	inDoubt := h.work()
+	h.giveUp(r, got, inDoubt)
 	t.holder = nil
 }
 
-// giveUp gives up the lock as native.lock does.
-func (h *holder) giveUp(r lock.Request, got *heldLock, unsettled bool) {
+// giveUp gives the lock up as native.lock does.
+func (h *holder) giveUp(r lock.Request, got *heldLock, inDoubt bool) {
 	p, sim := h.process, h.process.sim
-	if unsettled && !sim.mutant.releasesInDoubt {
+	if inDoubt && !sim.mutant.releasesInDoubt {
 		sim.logf("p%d h%d keeps %s", p.id, h.id, h.key.Name)
 		sim.counts.kept++
 		got.letExpire()
@@ -187,9 +188,9 @@ func (h *holder) giveUp(r lock.Request, got *heldLock, unsettled bool) {
 	}
 }
 
-// work reads the counter, works, and writes it, some times or until it is
-// stopped. It says whether it leaves a write behind whose outcome isn't known.
-func (h *holder) work() (unsettled bool) {
+// work reads the counter, works, and writes it, up to three times or until it is
+// stopped. It reports whether it leaves a write in doubt.
+func (h *holder) work() (inDoubt bool) {
 	rnd := h.process.sim.rnd
 	for range 1 + rnd.IntN(3) {
 		n, ok := h.get()
@@ -207,8 +208,8 @@ func (h *holder) work() (unsettled bool) {
 	return false
 }
 
-// act is called whenever the holder is about to do something. It is false once
-// the holder has been stopped.
+// act is called whenever the holder is about to do something. It reports whether
+// the holder may: it hasn't been stopped.
 func (h *holder) act() bool {
 	sim := h.process.sim
 	if h.process.clock.ElapsedMax() >= h.end {
@@ -218,15 +219,15 @@ func (h *holder) act() bool {
 		h.stopped = true
 		return false
 	}
-	if now := sim.lastHolder[h.key]; now != h {
-		sim.violated(exclusion, "h%d and h%d hold %s at once", h.id, now.id, h.key.Name)
+	if last := sim.lastHolder[h.key]; last != h {
+		sim.violated(exclusion, "h%d and h%d hold %s at once", h.id, last.id, h.key.Name)
 	}
 	h.acted = sim.now
 	return true
 }
 
-// pause works for a while: mostly shortly, sometimes up to the very end of the
-// lease, or beyond.
+// pause works for a while: mostly a short one, sometimes up to the very end of
+// the lease, or beyond.
 func (h *holder) pause() bool {
 	p, rnd := h.process, h.process.sim.rnd
 	left := h.end - p.clock.ElapsedMax()
@@ -248,7 +249,7 @@ func (h *holder) pause() bool {
 	return true
 }
 
-// context is the context of what the holder waits for.
+// context ends with the holder.
 func (h *holder) context() deadlineContext {
 	p := h.process
 	return deadlineContext{context.Background(), p, p.machine.monotonic() + h.end - p.clock.ElapsedMax()}
@@ -269,8 +270,8 @@ func (h *holder) get() (n int, ok bool) {
 	return n, true
 }
 
-// put writes the counter that was read as n. It says whether a write is out,
-// and whether the holder may go on.
+// put replaces the counter that was read as n. It reports whether a write may
+// have been sent, and whether the holder may go on.
 func (h *holder) put(n int) (sent, ok bool) {
 	p, sim := h.process, h.process.sim
 	if !h.act() {

@@ -7,27 +7,27 @@ import (
 	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
-// rateMax is how many millionths an oscillator may be off, against the
-// table's: the 1/2000 that the protocol allows for, less what the table's own
-// clock and the slewing of ours take.
+// rateMax is how many millionths an oscillator may be off from the table's: the
+// 1/2000 that the protocol allows for, less what the table's own clock and the
+// slewing of ours take.
 const rateMax = 480
 
-// tableRateMax is the same for the table's clock, against the truth.
+// tableRateMax is the same for the table's clock, from true time.
 const tableRateMax = 20
 
-// slewMax is how much the wall clock's rate may differ from the monotonic
-// clock's: a time daemon steers it.
+// slewMax is how many millionths the wall clock's rate may differ from the
+// monotonic clock's: a time daemon slews it.
 const slewMax = 300
 
-// machine has the two clocks that its processes go by.
+// machine has the two clocks that its processes read.
 type machine struct {
-	sim  *simulation
+	sim     *simulation
 	profile clockProfile
 
-	at                     time.Duration // true time at which the rest was right
-	wall, mono             time.Duration
-	wallRate, monoRate     int64 // millionths by which they are too fast
-	wallStands, monoStands bool
+	at                       time.Duration // true time at which the clocks showed what follows
+	wall, mono               time.Duration
+	wallRate, monoRate       int64 // by how many millionths they are fast
+	wallStopped, monoStopped bool
 }
 
 func newMachine(sim *simulation) *machine {
@@ -49,14 +49,14 @@ func slew(rnd *rand.Rand) int64 {
 
 func clamp(rate, most int64) int64 { return max(min(rate, most), -most) }
 
-// advance brings both clocks to the present.
+// advance brings both clocks up to the present.
 func (m *machine) advance() {
 	d := m.sim.now - m.at
 	m.at = m.sim.now
-	if !m.wallStands {
+	if !m.wallStopped {
 		m.wall += rated(d, m.wallRate)
 	}
-	if !m.monoStands {
+	if !m.monoStopped {
 		m.mono += rated(d, m.monoRate)
 	}
 }
@@ -82,20 +82,20 @@ func (m *machine) set(by time.Duration) {
 	m.wall += by
 }
 
-// stand makes clocks stand still, or go on.
-func (m *machine) stand(wall, mono bool) {
+// stopClocks stops the clocks, or lets them go on.
+func (m *machine) stopClocks(wall, mono bool) {
 	m.advance()
-	m.wallStands, m.monoStands = wall, mono
+	m.wallStopped, m.monoStopped = wall, mono
 }
 
-// disturb lets something befall the machine of p from time to time.
+// disturb disturbs the machine of p from time to time, as its profile says.
 func (p *process) disturb() {
 	sim := p.sim
 	if p.dead || sim.over() {
 		return
 	}
 	if sim.now >= p.stalledUntil {
-		// Between two of these a process reads its clocks: what both of them
+		// A process reads its clocks between two disturbances: what both of them
 		// miss between two readings is outside of what is promised.
 		p.clock.Read()
 		switch p.machine.profile {
@@ -110,6 +110,7 @@ func (p *process) disturb() {
 	sim.after(between(sim.rnd, time.Millisecond, 20*time.Second), p.disturb)
 }
 
+// perturb sets, suspends, freezes or slews.
 func (p *process) perturb() {
 	rnd := p.sim.rnd
 	length := pick(rnd, 20*time.Millisecond, time.Second, 5*time.Second, time.Minute)
@@ -128,14 +129,15 @@ func (p *process) perturb() {
 	}
 }
 
-// stall keeps p from doing anything for d, while clocks stand still or don't.
+// stall keeps p from doing anything for d, while the clocks that are true are
+// stopped.
 func (p *process) stall(how string, d time.Duration, wall, mono bool) {
 	sim := p.sim
 	sim.logf("p%d %s for %v", p.id, how, d)
 	p.stalledUntil = sim.now + d
-	p.machine.stand(wall, mono)
+	p.machine.stopClocks(wall, mono)
 	sim.at(p.stalledUntil, func() {
-		p.machine.stand(false, false)
+		p.machine.stopClocks(false, false)
 		p.stalled += d
 		if wall && mono {
 			p.clocksStopped += d

@@ -10,18 +10,18 @@ import (
 	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
-// TestARealMutexPassesAndNoLockFails looks whether the judges can tell.
-func TestARealMutexPassesAndNoLockFails(t *testing.T) {
+// TestCheckerPassesAMutexAndFailsNoLock checks the checker.
+func TestCheckerPassesAMutexAndFailsNoLock(t *testing.T) {
 	for seed := range uint64(100) {
 		m := mutexes{}
 		if sim := runSeed(t, seed, mutant{acquire: m.acquire}, "", nil); len(sim.violations) > 0 {
-			t.Fatalf("seed %d with a real mutex: got %q, want nothing wrong", seed, sim.violations)
+			t.Fatalf("seed %d with a real mutex: got %q, want no violation", seed, sim.violations)
 		}
 	}
 	checkCaught(t, mutant{acquire: noLock}, exclusion)
 }
 
-// TestMutantsAreCaught breaks what stands around the protocol.
+// TestMutantsAreCaught breaks what is around the protocol.
 func TestMutantsAreCaught(t *testing.T) {
 	for name, m := range map[string]mutant{
 		"no guard": {table: func(p *process, real lock.Table) lock.Table {
@@ -32,8 +32,8 @@ func TestMutantsAreCaught(t *testing.T) {
 		"no owner condition on delete": {table: func(p *process, real lock.Table) lock.Table {
 			return ownerBlindTable{real, p}
 		}},
-		"release before unwinding":           {releasesEarly: true},
-		"delete although a write is unknown": {releasesInDoubt: true},
+		"release before the function has ended": {releasesEarly: true},
+		"delete although a write is in doubt":   {releasesInDoubt: true},
 		"the machine's wall clock for :now": {table: func(p *process, real lock.Table) lock.Table {
 			return tamperingTable{real, func(_ *lock.Row, now *lock.UnixMilli) { *now = p.wall() }}
 		}},
@@ -43,28 +43,28 @@ func TestMutantsAreCaught(t *testing.T) {
 				row.Start = p.wall()
 			}}
 		}},
-		":now on the fast hand":  {time: func(real lock.TableTime) lock.TableTime { return newOneBound(real, true) }},
-		"until on the slow hand": {time: func(real lock.TableTime) lock.TableTime { return newOneBound(real, false) }},
+		":now by ElapsedMax":  {time: func(real lock.TableTime) lock.TableTime { return newOneBound(real, true) }},
+		"until by ElapsedMin": {time: func(real lock.TableTime) lock.TableTime { return newOneBound(real, false) }},
 	} {
 		t.Run(name, func(t *testing.T) { checkCaught(t, m, exclusion) })
 	}
 }
 
-// checkCaught requires some seed of the normal test to find something wrong.
-func checkCaught(t *testing.T, m mutant, breaks property) {
+// checkCaught requires some seed of the normal test to violate the property.
+func checkCaught(t *testing.T, m mutant, violates property) {
 	t.Helper()
 	for seed := range *seeds {
-		if sim := runSeed(t, seed, m, breaks, nil); len(sim.violations) > 0 {
+		if sim := runSeed(t, seed, m, violates, nil); len(sim.violations) > 0 {
 			t.Logf("caught by seed %d: %s", seed, sim.violations[0])
 			return
 		}
 	}
-	t.Errorf("%d seeds: got no breach of %q, want one", *seeds, breaks)
+	t.Errorf("%d seeds: got no violation of %q, want one", *seeds, violates)
 }
 
 func (p *process) wall() lock.UnixMilli { return lock.UnixMilli(p.Now().Wall.UnixMilli()) }
 
-// tamperingTable changes every put on its way.
+// tamperingTable changes every put before it is sent.
 type tamperingTable struct {
 	lock.Table
 	change func(*lock.Row, *lock.UnixMilli)
@@ -75,7 +75,7 @@ func (c tamperingTable) PutLock(ctx context.Context, row lock.Row, now lock.Unix
 	return c.Table.PutLock(ctx, row, now)
 }
 
-// ownerBlindTable deletes whoever's row is there.
+// ownerBlindTable deletes rows of any owner.
 type ownerBlindTable struct {
 	lock.Table
 	process *process
@@ -88,10 +88,11 @@ func (c ownerBlindTable) DeleteLock(ctx context.Context, key lock.Key, owner str
 	return c.Table.DeleteLock(ctx, key, owner)
 }
 
-// oneBound reads one side of the table's time on the wrong hand.
+// oneBound carries one side of the table's time on by the wrong bound of elapsed
+// time.
 type oneBound struct {
 	real, wrong lock.TableTime
-	max        bool
+	max         bool
 }
 
 func newOneBound(real lock.TableTime, fast bool) lock.TableTime {
@@ -123,13 +124,13 @@ func (o oneBound) At(r clock.Reading) lock.Interval {
 	return i
 }
 
-// noLock gives every caller what it asks for.
+// noLock grants every request.
 func noLock(p *process, _ context.Context, r lock.Request) (*heldLock, error) {
 	nothing := func() {}
 	return &heldLock{p.clock.ElapsedMax() + r.Lease, nothing, nothing}, nil
 }
 
-// mutexes are real ones, as if all processes were one.
+// mutexes are real mutexes, as if all processes were one.
 type mutexes map[lock.Key]*mutex
 
 type mutex struct {
@@ -144,31 +145,31 @@ func (m mutexes) acquire(p *process, ctx context.Context, r lock.Request) (*held
 		mu = &mutex{}
 		m[r.Key] = mu
 	}
-	asked := sim.current.startedElapsed
+	started := sim.current.startedElapsed
 	for mu.busy(sim) {
 		if err := p.Sleep(ctx, time.Second); err != nil {
 			return nil, err
 		}
-		if !r.Turn && p.clock.ElapsedMax() >= asked+min(r.Wait, r.Lease) {
+		if !r.Turn && p.clock.ElapsedMax() >= started+min(r.Wait, r.Lease) {
 			return nil, lock.ErrHeld
 		}
 	}
-	if !r.Turn && p.clock.ElapsedMax() >= asked+r.Lease {
+	if !r.Turn && p.clock.ElapsedMax() >= started+r.Lease {
 		return nil, lock.ErrHeld
 	}
 	mu.holder = p
 	if r.Turn {
-		asked = p.clock.ElapsedMax()
+		started = p.clock.ElapsedMax()
 	}
 	return &heldLock{
-		end:     asked + r.Lease,
-		release: func() { mu.holder = nil },
-		letExpire:    func() { mu.holder, mu.free = nil, sim.now+sim.guard },
+		end:       started + r.Lease,
+		release:   func() { mu.holder = nil },
+		letExpire: func() { mu.holder, mu.free = nil, sim.now+sim.guard },
 	}, nil
 }
 
-// busy says whether somebody holds the mutex, or has died with it so that a
-// write may still be on its way.
+// busy reports whether the mutex is held, or its holder has crashed and a write
+// may still be on its way.
 func (m *mutex) busy(sim *simulation) bool {
 	if m.holder != nil && m.holder.dead {
 		m.holder, m.free = nil, sim.now+sim.guard

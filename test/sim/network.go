@@ -11,11 +11,11 @@ import (
 
 // roundTrip is what happens to one request.
 type roundTrip struct {
-	out, back time.Duration
-	fault      fault
-	again     bool // its answer is delivered twice
-	disconnected    bool // its connection breaks before it arrives
-	undated   bool // its answer has no date, if it is turned down
+	out, back    time.Duration // how long the request and the answer take
+	fault        fault
+	again        bool // the answer is delivered twice
+	disconnected bool // the connection breaks before the request arrives
+	undated      bool // the answer has no date, if the request is not applied
 }
 
 type fault string
@@ -23,10 +23,10 @@ type fault string
 const (
 	answered    fault = "answered"
 	lost        fault = "lost"       // never arrives
-	unanswered  fault = "unanswered" // arrives, but its answer is lost
+	unanswered  fault = "unanswered" // arrives, but the answer is lost
 	late        fault = "late"       // arrives much later
-	throttled      fault = "turned"     // arrives, and is turned down
-	denied      fault = "denied"     // arrives, and is turned down for good
+	throttled   fault = "turned"     // arrives, and is rejected for load
+	denied      fault = "denied"     // arrives, and is rejected for good
 	unreachable fault = "unreachable"
 )
 
@@ -59,10 +59,9 @@ var (
 	errNoAnswer  = errors.New("connection reset")
 )
 
-// send sends a request, which does land when it arrives, whether its sender
-// still lives or not. It returns when the answer has come, the connection has
-// broken, or ctx is over. Only what the service answers has a date; what it
-// turns down may have none.
+// send sends a request, which calls land when it arrives, whether its sender is
+// still alive or not. It returns when the answer has come, the connection has
+// broken, or ctx is done. Only an answer has a date, but for some rejections.
 func (p *process) send(ctx context.Context, t roundTrip, land func()) (end fault, date time.Time) {
 	sim := p.sim
 	if ctx.Err() != nil {
@@ -107,7 +106,7 @@ func (p *process) send(ctx context.Context, t roundTrip, land func()) (end fault
 	return end, date
 }
 
-// table is one process's way to the locks of the service.
+// table is one process's connection to the locks of the service.
 type table struct{ process *process }
 
 // PutLock is one attempt of a put.

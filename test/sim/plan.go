@@ -8,40 +8,40 @@ import (
 // plan is what a seed decides before anything happens.
 type plan struct {
 	processCount int
-	names     int
-	calls     int // of each caller
-	guard     time.Duration
-	network   network
-	profiles   []clockProfile // of machines, to choose from
-	crashes   bool
-	leases    leases
+	names        int
+	calls        int // of each caller
+	guard        time.Duration
+	network      network
+	profiles     []clockProfile // of machines, to choose from
+	crashes      bool
+	leases       leases
 }
 
-// network is how requests fare.
+// network is the quality of a network.
 type network struct {
 	name    string
 	latency time.Duration // of one way, on average
-	faults  float64       // of all requests, meet with a fault
-	late    time.Duration // the most by which a request that is late is late
+	faults  float64       // the share of requests that have a fault
+	late    time.Duration // how long a late request takes at most
 }
 
 // clockProfile is how a machine's clocks behave.
 type clockProfile int
 
 const (
-	steady   clockProfile = iota // wrong, but even
-	unstable               // wall clock set forth and back, suspended, frozen
-	stopping               // both clocks stand still while nothing is asked or held
+	steady   clockProfile = iota // wrong, but undisturbed
+	unstable                     // wall clock set forward and back, suspended, frozen
+	stopping                     // both clocks stop while no call is made and no lock held
 )
 
-func (t clockProfile) String() string { return [...]string{"steady", "restless", "stopping"}[t] }
+func (t clockProfile) String() string { return [...]string{"steady", "unstable", "stopping"}[t] }
 
 func newPlan(rnd *rand.Rand) plan {
 	p := plan{
 		processCount: 2 + rnd.IntN(7),
-		names:     1 + rnd.IntN(3),
-		calls:     3 + rnd.IntN(6),
-		guard:     pick(rnd, time.Second, 2*time.Second, 2*time.Second, 3*time.Second),
+		names:        1 + rnd.IntN(3),
+		calls:        3 + rnd.IntN(6),
+		guard:        pick(rnd, time.Second, 2*time.Second, 2*time.Second, 3*time.Second),
 		network: pick(rnd,
 			network{"good", between(rnd, time.Millisecond, 60*time.Millisecond), 0, 0},
 			network{"fair", between(rnd, time.Millisecond, 200*time.Millisecond), 0.1, 3 * time.Second},
@@ -65,12 +65,12 @@ func newPlan(rnd *rand.Rand) plan {
 	return p
 }
 
-// leases is what leases are like.
+// leases is how long leases are.
 type leases int
 
 const (
 	mixed leases = iota // most of seconds, some of milliseconds, a few of up to an hour
-	short               // all shorter than many a request takes, taken in turn by callers who ask often
+	short               // all shorter than many a request takes, by turn with a short poll
 	long                // all of up to an hour
 )
 

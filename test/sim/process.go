@@ -8,27 +8,27 @@ import (
 	"github.com/tidelock-lua/tidelock/native/lock"
 )
 
-// process is one process on one machine: its hands, its idea of the table's
-// time, its locks.
+// process is one process on one machine, with its clock, its estimate of the
+// table's time, and its locks.
 type process struct {
-	id      int
-	sim   *simulation
-	machine *machine
-	clock   *clock.Dual
-	time    lock.TableTime
-	locks   *lock.Locks
-	threads []*thread
-	callsLeft    []int // calls that each of its callers still has to make
-	calls  int   // callers between the beginning and the end of a call
+	id        int
+	sim       *simulation
+	machine   *machine
+	clock     *clock.Dual
+	time      lock.TableTime
+	locks     *lock.Locks
+	threads   []*thread
+	callsLeft []int // calls that each of its callers still has to make
+	calls     int   // callers between the start and the end of a call
 
-	dead         bool
-	stalledUntil time.Duration // true time
-	stalled      time.Duration // true time so far in which it did nothing
-	clocksStopped         time.Duration // of that, with both clocks standing
-	timeouts     int           // of requests, that haven't been cancelled
+	dead          bool
+	stalledUntil  time.Duration // true time
+	stalled       time.Duration // true time so far in which it did nothing
+	clocksStopped time.Duration // of that, with both clocks stopped
+	timeouts      int           // of requests that haven't been cancelled
 }
 
-// finished is left of a caller that has nothing more to do.
+// finished stands for the calls left to a caller that has returned.
 const finished = -1
 
 // boot starts a machine and a process on it.
@@ -77,12 +77,12 @@ func (sim *simulation) connect(m *machine) *process {
 		Events: lock.Events{AmbiguityResolved: func(lock.Key) { sim.counts.resolved++ }},
 	})
 	if err != nil {
-		panic(err) // guards are chosen by us
+		panic(err) // the plan has valid guards only
 	}
 	return p
 }
 
-// runCaller is the life of one caller.
+// runCaller makes the calls of one caller.
 func (p *process) runCaller(t *thread, caller int) {
 	rnd := p.sim.rnd
 	for p.callsLeft[caller] > 0 {
@@ -130,7 +130,7 @@ func (p *process) whenAwake(do func()) {
 	}
 }
 
-// Now and Sleep make p the [clock.Clock] of itself.
+// Now and Sleep make p its own [clock.Clock].
 func (p *process) Now() clock.Instant { return p.machine.read() }
 
 func (p *process) Sleep(ctx context.Context, d time.Duration) error {
@@ -144,7 +144,7 @@ func (p *process) Sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// wakeQueue wakes who waits in the queue of p: the place may be theirs now.
+// wakeQueue wakes the callers in the queue of p: the slot may be theirs now.
 func (p *process) wakeQueue() {
 	for _, t := range p.threads {
 		if t.wakeQueued != nil {

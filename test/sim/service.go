@@ -7,7 +7,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
-// simulationStart is when every world begins.
+// simulationStart is the true time at which every simulation begins.
 var simulationStart = time.Date(2025, 3, 9, 11, 0, 0, 0, time.UTC)
 
 // dateSpread is how far the clocks of the service's machines, which date its
@@ -16,20 +16,20 @@ const dateSpread = 240 * time.Millisecond
 
 // service keeps the rows of locks, and the counters that they guard.
 type service struct {
-	sim     *simulation
-	rate      int64 // millionths
-	rows      map[lock.Key]storedRow
-	counters  map[lock.Key]int
+	sim         *simulation
+	rate        int64 // millionths
+	rows        map[lock.Key]storedRow
+	counters    map[lock.Key]int
 	lastProcess int
 }
 
-// storedRow is a row, and what only the world knows about it.
+// storedRow is a row, and what only the simulation knows about it.
 type storedRow struct {
 	lock.Row
 	put putInfo
 }
 
-// putInfo is what the world knows about a put when it is sent.
+// putInfo is what the simulation knows about a put when it is sent.
 type putInfo struct {
 	sent    time.Duration // true time
 	from    time.Duration // true time from which its lease counts
@@ -75,11 +75,11 @@ func (s *service) deleteLock(key lock.Key, owner string) (outcome.Outcome, *lock
 
 func (s *service) get(key lock.Key) int { return s.counters[key] }
 
-// set stores a counter that was read as read. Nobody else may have stored it
-// meanwhile: that is what the lock is for.
+// set replaces a counter that h read as read. No other holder may have replaced
+// it meanwhile: that is what the lock is for.
 func (s *service) set(h *holder, read int) {
-	if now := s.counters[h.key]; now != read {
-		s.sim.violated(exclusion, "lost update of %s: h%d read %d, but replaces %d", h.key.Name, h.id, read, now)
+	if current := s.counters[h.key]; current != read {
+		s.sim.violated(exclusion, "lost update of %s: h%d read %d, but replaces %d", h.key.Name, h.id, read, current)
 	}
 	s.counters[h.key] = read + 1
 }

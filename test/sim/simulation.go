@@ -10,7 +10,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native/lock"
 )
 
-// eventsMax ends a world that would never end by itself.
+// eventsMax ends a simulation that would never end by itself.
 const eventsMax = 2_000_000
 
 // simulation is one simulated history.
@@ -18,45 +18,45 @@ type simulation struct {
 	plan
 	mutant mutant
 	rnd    *rand.Rand
-	only   property      // look at nothing else, unless it is empty
-	log    func(string) // is told everything, if it isn't nil
+	only   property     // the property to check; all if empty
+	log    func(string) // gets a line for everything that happens; nil disables it
 
-	now     time.Duration // true time since the beginning
-	queue   eventQueue
-	handled int
-	current *thread // who runs; nil between two events
-	threads []*thread
-	processes     []*process
+	now       time.Duration // true time since the beginning
+	queue     eventQueue
+	handled   int
+	current   *thread // that runs; nil between two events
+	threads   []*thread
+	processes []*process
 
-	callers int // that haven't made all their calls
-	service *service
-	holders int
-	owners  map[string]int       // numbers for the log
-	lastHolder  map[lock.Key]*holder // who acquired each lock last
-	history map[lock.Key][]porcupine.Operation
+	callers    int // that have calls left
+	service    *service
+	holders    int
+	owners     map[string]int       // numbers for the log
+	lastHolder map[lock.Key]*holder // that acquired each lock last
+	history    map[lock.Key][]porcupine.Operation
 
-	counts counts
-	violations  []string // what must not happen, but did
+	counts     counts
+	violations []string // of properties
 }
 
-// counts say how much happened.
+// counts are how often things happened.
 type counts struct {
 	requests                  int
 	acquired, refused, failed int // calls
-	stopped, overlaps         int // holders that reached an end, and those that weren't alone
-	kept, resolved, queued      int // rows kept, answers lost and made good, waits behind callers of the same process
+	stopped, overlaps         int // holders stopped by an end, and violations of exclusion
+	kept, resolved, queued    int // rows left to run out, ambiguities resolved, waits in the queue of a process
 	crashes                   int
 	spent, puts               int
 }
 
-// run runs the world of a seed to its end.
-func run(seed uint64, broken mutant, only property, log func(string)) *simulation {
+// run runs the simulation of a seed to its end.
+func run(seed uint64, m mutant, only property, log func(string)) *simulation {
 	rnd := rand.New(rand.NewPCG(seed, 0x7469646c))
 	sim := &simulation{
-		plan: newPlan(rnd), mutant: broken, only: only, rnd: rnd, log: log,
-		owners:  make(map[string]int),
-		lastHolder:  make(map[lock.Key]*holder),
-		history: make(map[lock.Key][]porcupine.Operation),
+		plan: newPlan(rnd), mutant: m, only: only, rnd: rnd, log: log,
+		owners:     make(map[string]int),
+		lastHolder: make(map[lock.Key]*holder),
+		history:    make(map[lock.Key][]porcupine.Operation),
 	}
 	sim.service = newService(sim)
 	sim.logf("plan %+v", sim.plan)
@@ -74,7 +74,7 @@ func run(seed uint64, broken mutant, only property, log func(string)) *simulatio
 	return sim
 }
 
-// play lets events happen until there are none, or something is wrong.
+// play lets events happen until there are none, or a property is violated.
 func (sim *simulation) play() {
 	for len(sim.queue.heap) > 0 && len(sim.violations) == 0 {
 		e := sim.queue.pop()
@@ -90,25 +90,25 @@ func (sim *simulation) play() {
 
 func (sim *simulation) over() bool { return sim.callers == 0 }
 
-// at lets something happen at a true time, in the order of asking where times
-// are equal.
+// at schedules an event at a true time. Of two events at one time, the one
+// scheduled first happens first.
 func (sim *simulation) at(t time.Duration, happen func()) timer {
 	return sim.queue.push(max(t, sim.now), happen)
 }
 
 func (sim *simulation) after(d time.Duration, happen func()) timer { return sim.at(sim.now+d, happen) }
 
-// violated is called when a promise is broken.
-func (sim *simulation) violated(broken property, format string, args ...any) {
-	if sim.only != "" && sim.only != broken {
+// violated records a violation of p.
+func (sim *simulation) violated(p property, format string, args ...any) {
+	if sim.only != "" && sim.only != p {
 		return
 	}
-	if broken == exclusion {
+	if p == exclusion {
 		sim.counts.overlaps++
 	}
 	text := fmt.Sprintf(format, args...)
 	sim.violations = append(sim.violations, fmt.Sprintf("%v: %s", sim.now, text))
-	sim.logf("WRONG: %s", text)
+	sim.logf("VIOLATION: %s", text)
 }
 
 func (sim *simulation) logf(format string, args ...any) {
@@ -123,7 +123,7 @@ func (sim *simulation) number() int {
 	return sim.counts.requests
 }
 
-// nameOf names an owner in the log: owners are random, and a log is not.
+// nameOf names an owner in the log: owners are random, which a log may not be.
 func (sim *simulation) nameOf(owner string) string {
 	n, ok := sim.owners[owner]
 	if !ok {

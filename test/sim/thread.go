@@ -16,22 +16,22 @@ type thread struct {
 	waits   int
 	timers  []timer // that could wake it from where it waits
 
-	started   time.Duration // true time: when the call that it makes began
-	startedElapsed   time.Duration // fast hand: the same
-	turn    bool          // the call is a turn
-	lease   time.Duration // of the call
-	usable  bool          // no put of the call has been sent yet, or the last one had a usable answer
-	holder  *holder       // who it is while it holds a lock
-	waitEnd time.Duration // fast hand: when its place in the process's queue is of no use any more
-	slotFreed  bool          // the place before it was given up
-	wakeQueued    func()        // wakes it in that queue; nil if it isn't there
+	started        time.Duration // true time at which its call started
+	startedElapsed time.Duration // the same on ElapsedMax
+	turn           bool          // the call is a turn
+	lease          time.Duration // of the call
+	usable         bool          // no put of the call has been sent yet, or the last one had a usable answer
+	holder         *holder       // while it holds a lock
+	waitEnd        time.Duration // on ElapsedMax: when its wait in the process's queue ends
+	slotFreed      bool          // the slot that it waits for has been passed on
+	wakeQueued     func()        // wakes it in that queue; nil if it doesn't wait there
 }
 
 // threadStopped is thrown by a thread that is ended.
 type threadStopped struct{}
 
-// start starts a thread of p that lives its life.
-func (p *process) start(life func(*thread)) *thread {
+// start starts a thread of p that runs body.
+func (p *process) start(body func(*thread)) *thread {
 	t := &thread{process: p}
 	t.next, t.stop = iter.Pull(func(yield func(struct{}) bool) {
 		t.yield = yield
@@ -40,7 +40,7 @@ func (p *process) start(life func(*thread)) *thread {
 				panic(r)
 			}
 		}()
-		life(t)
+		body(t)
 	})
 	p.threads = append(p.threads, t)
 	p.sim.threads = append(p.sim.threads, t)
@@ -54,9 +54,9 @@ func (t *thread) resume() {
 	t.process.sim.current = nil
 }
 
-// wait hands control back until one of the events that arm arranges calls
-// wake, or one of the timers that it sets goes off. Only the first one counts,
-// and none before the process is awake.
+// wait yields until one of the events that arm schedules calls wake, or one of
+// the timers that it sets fires. Only the first one counts, and none before the
+// process is awake.
 func (t *thread) wait(arm func(wake func())) {
 	t.waits++
 	mine := t.waits
@@ -88,8 +88,8 @@ func (t *thread) forgetTimers() {
 	t.timers = t.timers[:0]
 }
 
-// timer wakes t from where it waits when the monotonic clock shows end, as
-// timers do.
+// timer wakes t from where it waits when the monotonic clock shows end, as the
+// timers of an operating system do.
 func (t *thread) timer(end time.Duration) {
 	m, wait := t.process.machine, t.waits
 	left := end - m.monotonic()
@@ -99,7 +99,7 @@ func (t *thread) timer(end time.Duration) {
 	}))
 }
 
-// fire lets a timer go off once it may.
+// fire wakes t if its timer is due and the process awake.
 func (t *thread) fire(wait int, end time.Duration) {
 	p := t.process
 	switch {
@@ -120,8 +120,8 @@ func (t *thread) timerOf(ctx context.Context) {
 	}
 }
 
-// deadlineContext is a context that ends when the monotonic clock of its process, the
-// one that timers go by, shows end.
+// deadlineContext is a context that ends when the monotonic clock of its process
+// shows end.
 type deadlineContext struct {
 	context.Context
 	process *process
@@ -149,10 +149,10 @@ func (c deadlineContext) Err() error {
 	return context.DeadlineExceeded
 }
 
-// Done is called by the queue of a process, each time before it waits, and by
-// nobody else. So this is where such a caller waits; when it returns, either
-// the queue has granted the caller its place, or the queue looks again once
-// its timer has fired, which the bubble's own time makes happen at once.
+// Done is called only by the queue of a process, each time before it waits. So
+// this is where such a caller waits. When it returns, either the queue has
+// granted the caller the slot, or the queue polls once its timer has fired,
+// which the bubble's own time makes happen at once.
 func (c deadlineContext) Done() <-chan struct{} {
 	if c.Err() == nil {
 		c.process.sim.current.pollQueue(c)
@@ -165,10 +165,10 @@ func (c deadlineContext) Done() <-chan struct{} {
 	return done
 }
 
-// pollQueue waits until the queue should look at its caller's place again. It
-// doesn't after the place may have been granted: the bubble's time moves for
-// all callers at once, so the queue's timer may have fired too and have been
-// seen first, which must make no difference.
+// pollQueue waits until the queue should poll. It doesn't after the slot may have
+// been granted: the bubble's time moves for all callers at once, so the queue's
+// timer may have fired too and have been noticed first, which must make no
+// difference.
 func (t *thread) pollQueue(c deadlineContext) {
 	if t.slotFreed {
 		t.slotFreed = false
@@ -184,7 +184,7 @@ func (t *thread) pollQueue(c deadlineContext) {
 	t.wakeQueued = nil
 }
 
-// monoTime writes a reading of a monotonic clock as the time that a context's
+// monoTime returns a reading of a monotonic clock as a time, which a context's
 // deadline has to be.
 func monoTime(mono time.Duration) time.Time { return time.Unix(0, int64(mono)) }
 
