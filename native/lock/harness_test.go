@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native/clock"
@@ -183,4 +184,36 @@ func cancelAfter(t testing.TB, d time.Duration, cause error) context.Context {
 	ctx, cancel := context.WithTimeoutCause(t.Context(), d, cause)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+// bubble runs test in fake time, against an empty table that takes 10 ms per
+// request.
+func bubble(t *testing.T, test func(t *testing.T, s *locktest.Service)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := locktest.NewService(nil)
+		s.Latency = 10 * time.Millisecond
+		test(t, s)
+	})
+}
+
+// doneAfterPut is a table that does something once a put has been answered.
+type doneAfterPut struct {
+	lock.Table
+	do func()
+}
+
+func (d doneAfterPut) PutLock(ctx context.Context, row lock.Row, now lock.UnixMilli) lock.RowResult {
+	defer d.do()
+	return d.Table.PutLock(ctx, row, now)
+}
+
+// withTable returns locks of the same process on another table.
+func withTable(t *testing.T, p *process, table lock.Table) *lock.Locks {
+	t.Helper()
+	locks, err := lock.New(p.clock, table, p.time, lock.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return locks
 }

@@ -20,7 +20,7 @@ var queueKey = Key{Tenant: "acme", Name: "q"}
 
 func newTestQueue() *queue { return newQueue(clock.NewDual(clock.System())) }
 
-func TestAWaiterThatIsGrantedAndCancelledInTheSameInstantPassesTheSlotOn(t *testing.T) {
+func TestQueuePassesOnTheSlotOfACancelledWaiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newTestQueue()
 		first, _ := q.enter(t.Context(), queueKey, never, false)
@@ -52,7 +52,7 @@ func TestAWaiterThatIsGrantedAndCancelledInTheSameInstantPassesTheSlotOn(t *test
 	})
 }
 
-func TestAWaiterThatIsGrantedTooLatePassesTheSlotOn(t *testing.T) {
+func TestQueuePassesOnASlotGrantedTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newTestQueue()
 		s, _ := q.enter(t.Context(), queueKey, never, false)
@@ -80,7 +80,7 @@ func checkEmpty(t *testing.T, q *queue) {
 
 // Slots are released and waiters cancelled at the same time, over and over:
 // never two in one slot, nobody stuck, nothing left.
-func TestAQueueSurvivesReleasesAndCancelsAtTheSameTime(t *testing.T) {
+func TestQueueSurvivesConcurrentReleasesAndCancels(t *testing.T) {
 	const callers, rounds = 8, 100_000 / 8
 	q := newTestQueue()
 	var inside, entered, cancelled int // guarded by the slot, and by mu
@@ -124,7 +124,7 @@ func TestAQueueSurvivesReleasesAndCancelsAtTheSameTime(t *testing.T) {
 	}
 }
 
-func TestNamesThatNobodyHoldsCostNoMemory(t *testing.T) {
+func TestQueueFreesTheMemoryOfUnusedNames(t *testing.T) {
 	q := newTestQueue()
 	before := heap()
 	const n = 300_000
@@ -150,7 +150,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-func TestARowOutlivesItsLeaseByDriftAndGuard(t *testing.T) {
+func TestRowLifetimeIncludesDriftAndGuard(t *testing.T) {
 	for _, test := range []struct {
 		lease, guard time.Duration
 		want         UnixMilli

@@ -9,7 +9,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native/lock/locktest"
 )
 
-func TestAReleaseIsSentThoughTheScriptsTimeIsOver(t *testing.T) {
+func TestReleaseIsSentThoughTheContextIsDone(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		p := start(t, s, 0)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -21,7 +21,7 @@ func TestAReleaseIsSentThoughTheScriptsTimeIsOver(t *testing.T) {
 	})
 }
 
-func TestAReleaseThatComesTooLateLeavesTheNextHolderAlone(t *testing.T) {
+func TestReleaseAfterTheLeaseLeavesTheNextHolderAlone(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		late, next, third := start(t, s, 0), start(t, s, 0), start(t, s, 0)
 		l := late.acquire(t)
@@ -35,7 +35,7 @@ func TestAReleaseThatComesTooLateLeavesTheNextHolderAlone(t *testing.T) {
 	})
 }
 
-func TestADeleteWhoseAnswerIsLostCountsAsAReleaseOnceTheRowIsGone(t *testing.T) {
+func TestReleaseInDoubtIsResolvedByTheMissingRow(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		p := start(t, s, 0)
 		l := p.acquire(t)
@@ -46,7 +46,7 @@ func TestADeleteWhoseAnswerIsLostCountsAsAReleaseOnceTheRowIsGone(t *testing.T) 
 	})
 }
 
-func TestAReleaseMakesThreeAttemptsInTwoSeconds(t *testing.T) {
+func TestReleaseMakesThreeAttemptsInTwoSeconds(t *testing.T) {
 	throttled := locktest.Fault{Kind: locktest.Throttled}
 	silent := locktest.Fault{Kind: locktest.Lost, After: time.Hour}
 	tests := map[string]struct {
@@ -89,7 +89,7 @@ func TestAReleaseMakesThreeAttemptsInTwoSeconds(t *testing.T) {
 	}
 }
 
-func TestAReleaseEndsWithTheHost(t *testing.T) {
+func TestReleaseEndsWithTheHost(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		p := start(t, s, 0)
 		l := p.acquire(t, func(r *lock.Request) { r.HostEnd = p.clock.ElapsedMax() + time.Second })
@@ -101,7 +101,7 @@ func TestAReleaseEndsWithTheHost(t *testing.T) {
 	})
 }
 
-func TestAReleaseAfterTheHostsEndSendsNothingAndSaysSo(t *testing.T) {
+func TestReleaseAfterTheHostsEndFailsWithoutARequest(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		p := start(t, s, 0)
 		l := p.acquire(t, func(r *lock.Request) { r.HostEnd = p.clock.ElapsedMax() + time.Second })
@@ -115,7 +115,7 @@ func TestAReleaseAfterTheHostsEndSendsNothingAndSaysSo(t *testing.T) {
 	})
 }
 
-func TestReleasingTwiceSendsOneDelete(t *testing.T) {
+func TestReleaseTwiceSendsOneDelete(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		p := start(t, s, 0)
 		p.knowTime(t)
@@ -127,7 +127,7 @@ func TestReleasingTwiceSendsOneDelete(t *testing.T) {
 	})
 }
 
-func TestAKeptLockRunsOutByItself(t *testing.T) {
+func TestLetExpireKeepsTheRow(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		p := start(t, s, 0)
 		l := p.acquire(t)
@@ -141,7 +141,7 @@ func TestAKeptLockRunsOutByItself(t *testing.T) {
 	})
 }
 
-func TestARowThatIsTakenAwayWhileItsHolderRunsHarmsNobody(t *testing.T) {
+func TestReleaseOfARemovedRowIsLost(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		p := start(t, s, 0)
 		l := p.acquire(t)
@@ -152,7 +152,7 @@ func TestARowThatIsTakenAwayWhileItsHolderRunsHarmsNobody(t *testing.T) {
 	})
 }
 
-func TestTheLagOfAStoppedHolderIsTold(t *testing.T) {
+func TestReleaseEventHasTheOverrun(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		p := start(t, s, 0)
 		l := p.acquire(t, lease(time.Second))

@@ -25,10 +25,10 @@ type world struct {
 	puts    atomic.Int32
 }
 
-// TestInvariantsHoldUnderBadClocksAndNetworks checks, for many seeds, that
+// TestInvariantsUnderBadClocksAndNetworks checks, for many seeds, that
 // never two hold the lock, that each call runs once at most and ends by its
 // bound, that the budget is what was sent, and that nothing is left.
-func TestInvariantsHoldUnderBadClocksAndNetworks(t *testing.T) {
+func TestInvariantsUnderBadClocksAndNetworks(t *testing.T) {
 	var ran int32
 	for seed := range uint64(300) {
 		synctest.Test(t, func(t *testing.T) {

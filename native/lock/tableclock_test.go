@@ -24,7 +24,7 @@ func reading(d time.Duration) clock.Reading {
 
 var noon = time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
 
-func TestAnUnusedClockKnowsNothing(t *testing.T) {
+func TestTableClockStartsUnknown(t *testing.T) {
 	c := lock.NewTableClock(0, nil)
 	c.Observe(at(reading(0), time.Time{}))
 	if w := c.At(reading(0)); w.Known() || w.Epoch != 0 {
@@ -32,7 +32,7 @@ func TestAnUnusedClockKnowsNothing(t *testing.T) {
 	}
 }
 
-func TestADateBoundsTheTablesClock(t *testing.T) {
+func TestTableClockIsBoundedByADate(t *testing.T) {
 	c := lock.NewTableClock(0, nil)
 	// Sent at 1.0 s, received at 1.1 s on a slow hand that is 20 ms behind.
 	sent, received := reading(time.Second), reading(1100*time.Millisecond)
@@ -51,7 +51,7 @@ func TestADateBoundsTheTablesClock(t *testing.T) {
 	}
 }
 
-func TestTheBestBoundsAreKept(t *testing.T) {
+func TestTableClockKeepsTheBestBounds(t *testing.T) {
 	c := lock.NewTableClock(0, nil)
 	c.Observe(at(reading(0), noon))
 	c.Observe(at(reading(900*time.Millisecond), noon)) // narrows the upper bound
@@ -62,7 +62,7 @@ func TestTheBestBoundsAreKept(t *testing.T) {
 	}
 }
 
-func TestABoundLoosensUntilTheTimeIsNotKnown(t *testing.T) {
+func TestTableClockLoosensUntilItIsUnknown(t *testing.T) {
 	c := lock.NewTableClock(0, nil)
 	c.Observe(at(reading(0), noon))
 	if !c.At(reading(8 * time.Minute)).Known() {
@@ -73,7 +73,7 @@ func TestABoundLoosensUntilTheTimeIsNotKnown(t *testing.T) {
 	}
 }
 
-func TestAnAnswerOutsideDropsWhatWasKnown(t *testing.T) {
+func TestTableClockBeginsAnEpochWithAContradiction(t *testing.T) {
 	for name, off := range map[string]time.Duration{"later": 2 * time.Second, "earlier": -2 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			c := lock.NewTableClock(0, nil)
@@ -87,7 +87,7 @@ func TestAnAnswerOutsideDropsWhatWasKnown(t *testing.T) {
 	}
 }
 
-func TestAWallClockThatIsOffIsReportedOnce(t *testing.T) {
+func TestSkewIsReportedOnce(t *testing.T) {
 	var got []time.Duration
 	c := lock.NewTableClock(0, func(off time.Duration) { got = append(got, off) })
 	see := func(after, wallOff time.Duration) {
@@ -105,7 +105,7 @@ func TestAWallClockThatIsOffIsReportedOnce(t *testing.T) {
 	}
 }
 
-func TestEveryWayInWhichAWallClockGoesWrongIsReported(t *testing.T) {
+func TestSkewIsReportedWheneverItChanges(t *testing.T) {
 	const far = 10 * time.Second
 	for _, test := range []struct {
 		name    string
@@ -155,7 +155,7 @@ func TestEveryWayInWhichAWallClockGoesWrongIsReported(t *testing.T) {
 
 // When an answer contradicts what was known, the wall clock is compared with
 // the answer.
-func TestAContradictionIsNoExcuseForAWallClock(t *testing.T) {
+func TestSkewIsReportedAfterAContradiction(t *testing.T) {
 	var got []time.Duration
 	c := lock.NewTableClock(0, func(off time.Duration) { got = append(got, off) })
 	c.Observe(at(reading(0), noon))
@@ -165,7 +165,7 @@ func TestAContradictionIsNoExcuseForAWallClock(t *testing.T) {
 	}
 }
 
-func TestAnEmbeddedTableIsReadWithTheWallClock(t *testing.T) {
+func TestMachineClockIsTheWallClock(t *testing.T) {
 	r := clock.Reading{Wall: noon, ElapsedMax: time.Hour, ElapsedMin: time.Minute}
 	w := lock.MachineClock{}.At(r)
 	if !w.Known() || !w.Earliest.Equal(noon) || !w.Latest.Equal(noon) {
@@ -176,7 +176,7 @@ func TestAnEmbeddedTableIsReadWithTheWallClock(t *testing.T) {
 // However the machine's clocks are set, stopped and off, and however long
 // requests take, the truth lies within the window, or the window says that it
 // isn't known.
-func TestTheWindowContainsTheTruth(t *testing.T) {
+func TestTableClockContainsTrueTime(t *testing.T) {
 	for seed := range uint64(200) {
 		synctest.Test(t, func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 1))

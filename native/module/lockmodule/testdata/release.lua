@@ -20,7 +20,7 @@ local ran, value = native.lock.with("a", function()
 end)
 assert(ran and value == 3)
 
--- A write whose outcome isn't known keeps the rows of all locks around it,
+-- A write in doubt keeps the rows of all locks around it,
 -- however fn ends.
 local function unsettled() pcall(native.test.write) return "fine" end
 ran, value = native.lock.with("outer", { lease_ms = 1000 }, function()

@@ -42,5 +42,5 @@ refused("with", 'unknown option "poll_ms"', "a", { poll_ms = 100 }, fn)
 refused("turn", 'unknown option "wait_ms"', "a", { wait_ms = 100 }, fn)
 refused("turn", "(poll_ms: got 0, want 1..3600000)", "a", { poll_ms = 0 }, fn)
 
-assert(native.test.asked() == 0)
+assert(native.test.requests() == 0)
 assert(native.lock.with(("ü"):rep(256), { wait_ms = 1e300, lease_ms = 3600000 }, function() return true end))

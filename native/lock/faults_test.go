@@ -31,9 +31,9 @@ var fates = []struct {
 	{"doubled", locktest.Fault{Kind: locktest.Duplicated, After: 700 * time.Millisecond}, false},
 }
 
-// TestEveryFateOfTheFirstFourRequests tries all combinations of what can
+// TestEveryFaultOfTheFirstFourRequests tries all combinations of what can
 // happen to the first four requests of a call that asks, holds and releases.
-func TestEveryFateOfTheFirstFourRequests(t *testing.T) {
+func TestEveryFaultOfTheFirstFourRequests(t *testing.T) {
 	n := len(fates)
 	acquired := 0
 	for first := range n * n {
