@@ -12,7 +12,7 @@ func TestAcquireCostsOnePutAndOneDelete(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		p := start(t, s, 0)
 		p.acquire(t).Release(t.Context())
-		checkOps(t, s, "delete", "put", "delete") // the first asks for the time
+		checkOps(t, s, "delete", "put", "delete") // the first is the probe
 		p.acquire(t).Release(t.Context())
 		checkOps(t, s, "delete", "put", "delete", "put", "delete")
 		checkNoRows(t, s)
@@ -32,8 +32,8 @@ func TestPutInDoubtIsRecognisedByItsRow(t *testing.T) {
 		l.Release(t.Context())
 		checkOps(t, s, "put", "put", "delete")
 		checkNoRows(t, s)
-		if p.healed != 1 {
-			t.Errorf("got %d healed requests, want 1", p.healed)
+		if p.resolved != 1 {
+			t.Errorf("got %d ambiguities resolved, want 1", p.resolved)
 		}
 	})
 }
@@ -43,8 +43,8 @@ func TestOwnerIsNewForEachCall(t *testing.T) {
 		p := start(t, s, 0)
 		p.acquire(t) // never released: as after a crash of this call alone
 		p2 := start(t, s, 0)
-		p2.refused(t)
-		p2.refused(t)
+		p2.mustBeHeld(t)
+		p2.mustBeHeld(t)
 		owners := map[string]bool{}
 		for _, put := range s.Requests("put") {
 			owners[put.Owner] = true
@@ -59,13 +59,13 @@ func TestOwnerIsNewForEachCall(t *testing.T) {
 }
 
 func TestPutInDoubtIsDeletedAtTheEnd(t *testing.T) {
-	for name, fate := range map[string]locktest.FaultKind{"stored": locktest.AnswerLost, "not stored": locktest.Lost} {
+	for name, kind := range map[string]locktest.FaultKind{"stored": locktest.AnswerLost, "not stored": locktest.Lost} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, s *locktest.Service) {
 				p := start(t, s, 0)
 				p.knowTime(t)
-				p.table.Fault = faults("put", locktest.Fault{Kind: fate})
-				err := p.fails(t, "db_unavailable")
+				p.table.Fault = faults("put", locktest.Fault{Kind: kind})
+				err := p.mustFail(t, "db_unavailable")
 				if err.Op != "lock" || err.Key != theLock.Name {
 					t.Errorf("got op %q and key %q, want lock and %q", err.Op, err.Key, theLock.Name)
 				}
@@ -85,7 +85,7 @@ func TestRefusalSendsNoDelete(t *testing.T) {
 		p := start(t, s, 0)
 		p.knowTime(t)
 		before := len(ops(s))
-		p.refused(t, wait(3*time.Second))
+		p.mustBeHeld(t, wait(3*time.Second))
 		for _, op := range ops(s)[before:] {
 			if op != "put" {
 				t.Errorf("got a %s after refusals, want puts only", op)
@@ -99,14 +99,14 @@ func TestPutThatLandsAfterItsCallRunsOut(t *testing.T) {
 		p := start(t, s, 0)
 		p.knowTime(t)
 		p.table.Fault = faults("put", locktest.Fault{Kind: locktest.Late, After: time.Second})
-		asked := time.Now()
-		p.fails(t, "db_unavailable")
+		started := time.Now()
+		p.mustFail(t, "db_unavailable")
 		time.Sleep(2 * time.Second)
 		if len(s.Rows()) != 1 {
 			t.Fatalf("got %d rows, want the late one", len(s.Rows()))
 		}
 		p.acquire(t, turn, lease(time.Minute))
-		if got, bound := time.Since(asked), 30*time.Second+lock.DefaultGuard+4*time.Second; got > bound {
+		if got, bound := time.Since(started), 30*time.Second+lock.DefaultGuard+4*time.Second; got > bound {
 			t.Errorf("the lock was free after %v, want at most %v", got, bound)
 		}
 	})
@@ -122,7 +122,7 @@ func TestAttemptAfterTheLeaseIsDeleted(t *testing.T) {
 			}
 			return locktest.Fault{}
 		}
-		p.refused(t, wait(10*time.Second))
+		p.mustBeHeld(t, wait(10*time.Second))
 		checkOps(t, s, "put", "delete")
 		checkNoRows(t, s)
 	})

@@ -16,7 +16,7 @@ func TestAcquireReturnsAFinalErrorAtOnce(t *testing.T) {
 		p := start(t, s, 0)
 		p.table.Fault = func(locktest.Request) locktest.Fault { return locktest.Fault{Kind: locktest.NoTable} }
 		for _, change := range []func(*lock.Request){turn, wait(20 * time.Second)} {
-			if d := took(func() { p.fails(t, "db_unavailable", change) }); d > time.Second {
+			if d := took(func() { p.mustFail(t, "db_unavailable", change) }); d > time.Second {
 				t.Errorf("raised after %v, want at once", d)
 			}
 		}
@@ -71,7 +71,7 @@ func TestBudgetIsSpentByPutsAndItsEndLeavesNoRow(t *testing.T) {
 				}
 				return nil
 			}
-			// Nothing is ever answered, so asking goes on until the budget's end.
+			// Nothing is ever answered, so attempts go on until the budget's end.
 			p.table.Fault = faults("put", locktest.Fault{Kind: locktest.Lost}, locktest.Fault{Kind: locktest.Lost}, locktest.Fault{Kind: locktest.Lost})
 		}))
 		if !errors.Is(err, usedUp) {
@@ -114,7 +114,7 @@ func TestContextEndsTheWaitAndLeavesNoRow(t *testing.T) {
 			p := start(t, s, 0)
 			p.knowTime(t)
 			ctx, cancel := context.WithCancelCause(t.Context())
-			p.locks = withTable(t, p, doneAfterPut{p.table, func() { cancel(ended) }})
+			p.locks = withTable(t, p, afterPut{p.table, func() { cancel(ended) }})
 			l, err := p.locks.Acquire(ctx, request())
 			if l != nil || err != ended {
 				t.Errorf("got lease %v and error %v, want the run's error", l, err)

@@ -15,7 +15,7 @@ func TestCrashedHoldersLockIsFreeOnceItsRowHasRunOut(t *testing.T) {
 		crashed := start(t, s, 0).acquire(t)
 		p := start(t, s, 0)
 		for range 20 { // time is known best after many answers
-			p.refused(t)
+			p.mustBeHeld(t)
 			time.Sleep(100 * time.Millisecond)
 		}
 		l := p.acquire(t, turn)
@@ -81,7 +81,7 @@ func TestPutIsNotBelievedIfItsAnswerContradictsTheTime(t *testing.T) {
 		}
 		return p
 	}
-	t.Run("asked again", func(t *testing.T) {
+	t.Run("another attempt", func(t *testing.T) {
 		bubble(t, func(t *testing.T, s *locktest.Service) {
 			l := jump(t, s).acquire(t, wait(time.Second))
 			checkOps(t, s, "put", "delete", "put")
@@ -93,7 +93,7 @@ func TestPutIsNotBelievedIfItsAnswerContradictsTheTime(t *testing.T) {
 	})
 	t.Run("no wait left", func(t *testing.T) {
 		bubble(t, func(t *testing.T, s *locktest.Service) {
-			jump(t, s).fails(t, "db_unavailable")
+			jump(t, s).mustFail(t, "db_unavailable")
 			checkOps(t, s, "put", "delete")
 			checkNoRows(t, s)
 		})
@@ -109,7 +109,7 @@ func TestPutIsNotBelievedIfItsAnswerContradictsTheTime(t *testing.T) {
 				p.time.Observe(outcome.Attempt{Sent: now, Received: now, Date: time.Now().Truncate(time.Second)})
 			}
 			first := true
-			p.locks = withTable(t, p, doneAfterPut{p.table, func() {
+			p.locks = withTable(t, p, afterPut{p.table, func() {
 				if first {
 					drop()
 				}
@@ -140,7 +140,7 @@ func TestLeaseIsNotLengthenedByAStepAndASuspension(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, s *locktest.Service) {
 				holder, other := start(t, s, 0), start(t, s, 0)
-				asked := time.Now()
+				started := time.Now()
 				l := holder.acquire(t, lease(15*time.Second))
 				time.Sleep(2 * time.Second)
 				holder.machine.Step(-back)
@@ -148,7 +148,7 @@ func TestLeaseIsNotLengthenedByAStepAndASuspension(t *testing.T) {
 				time.Sleep(20 * time.Second)
 				holder.machine.Suspend(20 * time.Second)
 				if left := l.End - holder.clock.ElapsedMax(); left > 0 {
-					t.Errorf("%v of a lease of 15 s are left after %v", left, time.Since(asked))
+					t.Errorf("%v of a lease of 15 s are left after %v", left, time.Since(started))
 				}
 				next := other.acquire(t, turn)
 				l.Release(t.Context())
@@ -187,14 +187,14 @@ func TestStoppedClocksDuringThePut(t *testing.T) {
 		}
 		return p
 	}
-	t.Run("is not acquired by a call that can't ask again", func(t *testing.T) {
+	t.Run("NotAcquiredByACallThatDoesNotWait", func(t *testing.T) {
 		bubble(t, func(t *testing.T, s *locktest.Service) {
-			stopped(t, s).fails(t, "db_unavailable")
+			stopped(t, s).mustFail(t, "db_unavailable")
 			checkOps(t, s, "put", "delete")
 			checkNoRows(t, s)
 		})
 	})
-	t.Run("is asked for again while the wait lasts", func(t *testing.T) {
+	t.Run("AcquiredByAnotherAttemptDuringTheWait", func(t *testing.T) {
 		bubble(t, func(t *testing.T, s *locktest.Service) {
 			p, other := stopped(t, s), start(t, s, 0)
 			p.acquire(t, lease(10*time.Second), wait(5*time.Second))
@@ -206,13 +206,13 @@ func TestStoppedClocksDuringThePut(t *testing.T) {
 			}
 		})
 	})
-	t.Run("makes somebody else's row no older", func(t *testing.T) {
+	t.Run("DoNotEndTheRowOfAnother", func(t *testing.T) {
 		bubble(t, func(t *testing.T, s *locktest.Service) {
 			p := stopped(t, s)
 			holder := start(t, s, 0)
 			held := make(chan *lock.Lease, 1)
 			time.AfterFunc(30*time.Second, func() { held <- holder.acquire(t, lease(time.Minute)) }) // while p stands still
-			p.refused(t, wait(time.Second))
+			p.mustBeHeld(t, wait(time.Second))
 			l := <-held
 			if left := l.End - holder.clock.ElapsedMax(); left < 25*time.Second {
 				t.Errorf("got %v left, want the holder to be in the middle of its lease", left)

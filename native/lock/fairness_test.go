@@ -20,7 +20,7 @@ func TestQueueIsNotPassedByACallThatDoesNotWait(t *testing.T) {
 				mine := func(r *lock.Request) { r.Scope = scope }
 				l := p.acquire(t, mine)
 				before := len(s.Requests())
-				if d := took(func() { p.refused(t, mine) }); d != 0 || len(s.Requests()) != before {
+				if d := took(func() { p.mustBeHeld(t, mine) }); d != 0 || len(s.Requests()) != before {
 					t.Errorf("took %v and %d requests, want nothing", d, len(s.Requests())-before)
 				}
 				l.Release(t.Context())
@@ -71,7 +71,7 @@ func TestQueueLetsOneCallerSendRequests(t *testing.T) {
 		p.locks = withTable(t, p, counting)
 		var wg sync.WaitGroup
 		for range 20 {
-			wg.Go(func() { p.refused(t, wait(10*time.Second)) })
+			wg.Go(func() { p.mustBeHeld(t, wait(10*time.Second)) })
 		}
 		wg.Wait()
 		if counting.most != 1 {
@@ -103,7 +103,7 @@ func (c *counting) add(n int) {
 
 func TestCooldownFollowsTheAnsweredRelease(t *testing.T) {
 	const answered = 510 * time.Millisecond
-	for held, rest := range map[time.Duration]time.Duration{
+	for held, cooldown := range map[time.Duration]time.Duration{
 		500 * time.Millisecond: 0,
 		2 * time.Second:        (2*time.Second + answered) / 4,
 		10 * time.Second:       time.Second,
@@ -119,8 +119,8 @@ func TestCooldownFollowsTheAnsweredRelease(t *testing.T) {
 			l.Release(t.Context())
 			wg.Wait()
 			puts := s.Requests("put")
-			if waited := puts[len(puts)-1].At.Sub(before); waited != answered+rest {
-				t.Errorf("held for %v: the next put went out %v after the delete, want %v", held, waited, answered+rest)
+			if waited := puts[len(puts)-1].At.Sub(before); waited != answered+cooldown {
+				t.Errorf("held for %v: the next put went out %v after the delete, want %v", held, waited, answered+cooldown)
 			}
 		})
 	}
@@ -143,7 +143,7 @@ func TestCooldownLetsOtherProcessesAcquire(t *testing.T) {
 			})
 		}
 		// Kept for 1.4 s, one more holder, and a pause of the other of 0.3 s. Only
-		// two of its looks that came in the time of one holder let it miss a rest.
+		// two of its attempts that came in the time of one holder let it miss a cooldown.
 		const all, most = 100, 2 * time.Second
 		late := 0
 		for i := range all {
@@ -175,7 +175,7 @@ func TestCooldownIsNotForALockThatAnotherProcessHeld(t *testing.T) {
 		second := <-next
 		time.Sleep(800 * time.Millisecond) // over 1.4 s since the first, but not in one go
 		if d := took(func() { second.Release(t.Context()); <-next }); d > 100*time.Millisecond {
-			t.Errorf("the next caller waited for %v, want no rest", d)
+			t.Errorf("the next caller waited for %v, want no cooldown", d)
 		}
 	})
 }

@@ -54,7 +54,7 @@ func TestAcquireWithoutATableIsForLocalLocks(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		p := start(t, s, 0)
 		p.locks = withTable(t, p, nil)
-		if err := p.fails(t, "db_unavailable"); err.Retryable {
+		if err := p.mustFail(t, "db_unavailable"); err.Retryable {
 			t.Error("the error says that trying again may help")
 		}
 		p.acquire(t, local).Release(t.Context())
@@ -86,8 +86,8 @@ func TestAcquireIsNotReentrant(t *testing.T) {
 				l := p.acquire(t, mine, same)
 				before := len(s.Requests())
 
-				p.refused(t, mine, same, wait(10*time.Second))
-				p.fails(t, "lock_reentered", mine, same, turn)
+				p.mustBeHeld(t, mine, same, wait(10*time.Second))
+				p.mustFail(t, "lock_reentered", mine, same, turn)
 				if len(s.Requests()) != before || len(p.warned) != 1 {
 					t.Errorf("got %d more requests and warnings %q, want none and one", len(s.Requests())-before, p.warned)
 				}
@@ -102,9 +102,9 @@ func TestLeaseIsCutForTheHolderAndRoundedUpForTheRow(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		p := start(t, s, 0)
 		p.knowTime(t)
-		asked := p.clock.ElapsedMax()
+		started := p.clock.ElapsedMax()
 		l := p.acquire(t, lease(1500700*time.Microsecond))
-		if got := l.End - asked; got != 1500*time.Millisecond {
+		if got := l.End - started; got != 1500*time.Millisecond {
 			t.Errorf("got %v for the holder, want 1.5s", got)
 		}
 		if got := l.Row.Until - l.Row.Start; got != 1501+1+2000 {
@@ -140,7 +140,7 @@ func TestLocalWaitEndsWithTheWaitTheLeaseAndTheRun(t *testing.T) {
 			{[]func(*lock.Request){wait(3 * time.Second)}, 3 * time.Second},
 			{[]func(*lock.Request){wait(3 * time.Second), lease(time.Second)}, time.Second},
 		} {
-			d := took(func() { p.refused(t, append(test.change, local)...) })
+			d := took(func() { p.mustBeHeld(t, append(test.change, local)...) })
 			if d < test.want || d > test.want+time.Microsecond {
 				t.Errorf("waited for %v, want %v", d, test.want)
 			}
@@ -159,7 +159,7 @@ func TestLocalWaitDoesNotOutlastASuspension(t *testing.T) {
 		p := start(t, s, 0)
 		p.acquire(t, local)
 		time.AfterFunc(2*time.Second, func() { p.machine.Step(time.Minute) })
-		if d := took(func() { p.refused(t, local, wait(20*time.Second)) }); d > 3*time.Second {
+		if d := took(func() { p.mustBeHeld(t, local, wait(20*time.Second)) }); d > 3*time.Second {
 			t.Errorf("waited for %v on the monotonic clock, want 3 s at most", d)
 		}
 	})

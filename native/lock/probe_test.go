@@ -13,13 +13,13 @@ func TestProbePrecedesThePutUntilTheTimeIsKnown(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		p := start(t, s, 0)
 		p.table.Fault = faults("delete", locktest.Fault{Kind: locktest.Lost})
-		p.fails(t, "db_unavailable")
+		p.mustFail(t, "db_unavailable")
 		checkOps(t, s, "delete")
 
 		p.acquire(t, wait(time.Second)).Release(t.Context())
 		first := s.Requests()[1]
 		if put := s.Requests("put")[0]; first.Op != "delete" || first.Owner == put.Owner {
-			t.Errorf("got first request %+v, want a delete by an owner that nobody has", first)
+			t.Errorf("got first request %+v, want a probe with an owner of its own", first)
 		}
 	})
 }
@@ -32,7 +32,7 @@ func TestProbeIsRepeatedOnceTheIntervalIsTooWide(t *testing.T) {
 		p.acquire(t).Release(t.Context())
 		checkOps(t, s, "delete", "put", "delete")
 
-		p.machine.Step(time.Minute) // the hands are a minute apart
+		p.machine.Step(time.Minute) // ElapsedMax and ElapsedMin are a minute apart
 		p.acquire(t).Release(t.Context())
 		checkOps(t, s, "delete", "put", "delete", "delete", "put", "delete")
 	})
@@ -43,7 +43,7 @@ func TestProbeIsRepeatedAfterASlowAnswer(t *testing.T) {
 	slow := func(d time.Duration) locktest.Fault { return locktest.Fault{After: d} }
 	for _, test := range []struct {
 		name     string
-		delays   []locktest.Fault // of the questions
+		delays   []locktest.Fault // of the probes
 		acquired bool
 		requests []string
 	}{
@@ -61,7 +61,7 @@ func TestProbeIsRepeatedAfterASlowAnswer(t *testing.T) {
 				p.table.Fault = faults("delete", test.delays...)
 				if test.acquired {
 					p.acquire(t)
-				} else if d := took(func() { p.fails(t, "db_unavailable") }); d > 1500*time.Millisecond {
+				} else if d := took(func() { p.mustFail(t, "db_unavailable") }); d > 1500*time.Millisecond {
 					t.Errorf("the call took %v, want an attempt's time at most", d)
 				}
 				checkOps(t, s, test.requests...)
@@ -93,7 +93,7 @@ func TestProbeThatIsLostIsAnErrorThoughAnotherCallLearnedTheTime(t *testing.T) {
 			time.Sleep(400 * time.Millisecond)
 			p.knowTime(t)
 		}()
-		p.fails(t, "db_unavailable", lease(time.Second), wait(900*time.Millisecond))
+		p.mustFail(t, "db_unavailable", lease(time.Second), wait(900*time.Millisecond))
 		checkOps(t, s, "delete")
 	})
 }
@@ -109,14 +109,14 @@ func TestProbeOfAFreshProcess(t *testing.T) {
 		{"acquires a lock whose row ran out long ago", -time.Hour, true},
 		{"is refused a lock that is held", 10 * time.Second, false},
 	} {
-		t.Run(test.name+", with one question for the time", func(t *testing.T) {
+		t.Run(test.name+", with one probe", func(t *testing.T) {
 			bubble(t, func(t *testing.T, s *locktest.Service) {
 				if test.until != 0 {
 					s.Store(lock.Row{Key: theLock, Owner: "another", Until: lock.UnixMilli(time.Now().Add(test.until).UnixMilli())})
 				}
 				p := start(t, s, 0)
 				if !test.acquired {
-					p.refused(t)
+					p.mustBeHeld(t)
 					checkOps(t, s, "delete", "put")
 					return
 				}

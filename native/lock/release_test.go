@@ -31,7 +31,7 @@ func TestReleaseAfterTheLeaseLeavesTheNextHolderAlone(t *testing.T) {
 		if rows := s.Rows(); len(rows) != 1 || rows[0] != held.Row {
 			t.Errorf("got rows %+v, want the next holder's", rows)
 		}
-		third.refused(t)
+		third.mustBeHeld(t)
 	})
 }
 
@@ -83,7 +83,7 @@ func TestReleaseMakesThreeAttemptsInTwoSeconds(t *testing.T) {
 				if err := p.released[1].Err; (err != nil) != (test.how == lock.Failed) {
 					t.Errorf("got error %v with %v", err, test.how)
 				}
-				p.acquire(t, turn) // nobody of this process is blocked by it
+				p.acquire(t, turn) // it blocks no caller of this process
 			})
 		})
 	}
@@ -133,7 +133,7 @@ func TestLetExpireKeepsTheRow(t *testing.T) {
 		l := p.acquire(t)
 		l.LetExpire()
 		checkReleased(t, p, lock.Kept)
-		p.refused(t)
+		p.mustBeHeld(t)
 		p.acquire(t, turn)
 		if after := p.clock.ElapsedMax() - l.End; after < lock.DefaultGuard {
 			t.Errorf("the next holder started %v after the lease, want %v or more", after, lock.DefaultGuard)

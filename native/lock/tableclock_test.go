@@ -17,7 +17,7 @@ func at(r clock.Reading, date time.Time) outcome.Attempt {
 	return outcome.Attempt{Outcome: outcome.Applied, Sent: r, Received: r, Date: date}
 }
 
-// reading has both hands and the wall clock agree.
+// reading is one of clocks that agree.
 func reading(d time.Duration) clock.Reading {
 	return clock.Reading{Wall: noon.Add(d), ElapsedMax: d, ElapsedMin: d}
 }
@@ -34,7 +34,7 @@ func TestTableClockStartsUnknown(t *testing.T) {
 
 func TestTableClockIsBoundedByADate(t *testing.T) {
 	c := lock.NewTableClock(0, nil)
-	// Sent at 1.0 s, received at 1.1 s on a slow hand that is 20 ms behind.
+	// Sent at 1.0 s, received at 1.1 s with an ElapsedMin that is 20 ms behind.
 	sent, received := reading(time.Second), reading(1100*time.Millisecond)
 	received.ElapsedMin -= 20 * time.Millisecond
 	c.Observe(outcome.Attempt{Sent: sent, Received: received, Date: noon})
@@ -42,8 +42,7 @@ func TestTableClockIsBoundedByADate(t *testing.T) {
 	now := reading(3 * time.Second)
 	now.ElapsedMin -= 50 * time.Millisecond
 	got := c.At(now)
-	// From then on 1.87 s have passed on the slow hand, 2 s on the fast one;
-	// each bound has loosened by 1/2000 of the time since it was seen.
+	// Since then ElapsedMin has grown by 1.87 s, ElapsedMax by 2 s; each bound has loosened by 1/2000 of the time since it was seen.
 	earliest := noon.Add(-250*time.Millisecond + 1870*time.Millisecond - 950*time.Microsecond)
 	latest := noon.Add(1250*time.Millisecond + 2*time.Second + time.Millisecond)
 	if !got.Earliest.Equal(earliest) || !got.Latest.Equal(latest) || !got.Known() {
@@ -58,7 +57,7 @@ func TestTableClockKeepsTheBestBounds(t *testing.T) {
 	c.Observe(at(reading(950*time.Millisecond), noon.Add(time.Second)))
 	w := c.At(reading(950 * time.Millisecond))
 	if width := w.Latest.Sub(w.Earliest); width > 551*time.Millisecond || w.Epoch != 1 {
-		t.Errorf("got %v in era %d, want at most 551 ms in era 1", width, w.Epoch)
+		t.Errorf("got %v in epoch %d, want at most 551 ms in epoch 1", width, w.Epoch)
 	}
 }
 
@@ -81,7 +80,7 @@ func TestTableClockBeginsAnEpochWithAContradiction(t *testing.T) {
 			c.Observe(at(reading(0), noon.Add(off)))
 			w := c.At(reading(0))
 			if w.Epoch != 2 || !w.Earliest.Equal(noon.Add(off-250*time.Millisecond)) {
-				t.Errorf("got %+v, want what the second answer says, in era 2", w)
+				t.Errorf("got %+v, want what the second answer says, in epoch 2", w)
 			}
 		})
 	}
@@ -174,8 +173,7 @@ func TestMachineClockIsTheWallClock(t *testing.T) {
 }
 
 // However the machine's clocks are set, stopped and off, and however long
-// requests take, the truth lies within the window, or the window says that it
-// isn't known.
+// requests take, true time lies within the interval.
 func TestTableClockContainsTrueTime(t *testing.T) {
 	for seed := range uint64(200) {
 		synctest.Test(t, func(t *testing.T) {
@@ -205,10 +203,10 @@ func TestTableClockContainsTrueTime(t *testing.T) {
 				truth := time.Now()
 				w := c.At(clk.Read())
 				if w.Epoch > 0 && (w.Earliest.After(truth) || w.Latest.Before(truth)) {
-					t.Fatalf("seed %d: the truth %v is not within %v to %v", seed, truth, w.Earliest, w.Latest)
+					t.Fatalf("seed %d: true time %v is not within %v to %v", seed, truth, w.Earliest, w.Latest)
 				}
 				if w.Epoch > 1 {
-					t.Fatalf("seed %d: a right answer dropped what was known", seed)
+					t.Fatalf("seed %d: a correct answer began a new epoch", seed)
 				}
 			}
 		})

@@ -16,12 +16,12 @@ func TestWaitHasItsLastAttemptRightBeforeItsEnd(t *testing.T) {
 		start(t, s, 0).acquire(t)
 		p := start(t, s, 0)
 		p.knowTime(t)
-		asked := time.Now()
-		p.refused(t, wait(5*time.Second))
+		started := time.Now()
+		p.mustBeHeld(t, wait(5*time.Second))
 		puts := s.Requests("put")
-		last := puts[len(puts)-1].At.Sub(asked)
+		last := puts[len(puts)-1].At.Sub(started)
 		if last > 5*time.Second || last < 4990*time.Millisecond {
-			t.Errorf("the last attempt started %v after asking, want just before 5 s", last)
+			t.Errorf("the last attempt started %v after the start, want just before 5 s", last)
 		}
 	})
 }
@@ -32,7 +32,7 @@ func TestWaitEndsWithTheFasterClock(t *testing.T) {
 		p := start(t, s, 0)
 		stepped := time.Now().Add(2 * time.Second)
 		time.AfterFunc(2*time.Second, func() { p.machine.Step(4 * time.Second) })
-		p.refused(t, wait(5*time.Second))
+		p.mustBeHeld(t, wait(5*time.Second))
 		puts := s.Requests("put")
 		if last := puts[len(puts)-1].At; last.After(stepped) {
 			t.Errorf("an attempt started %v after the end of the wait", last.Sub(stepped))
@@ -44,7 +44,7 @@ func TestWaitEndsWithTheLease(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		start(t, s, 0).acquire(t)
 		p := start(t, s, 0)
-		d := took(func() { p.refused(t, lease(2*time.Second), wait(time.Hour)) })
+		d := took(func() { p.mustBeHeld(t, lease(2*time.Second), wait(time.Hour)) })
 		if d > 2*time.Second {
 			t.Errorf("waited for %v, want 2 s", d)
 		}
@@ -58,14 +58,14 @@ func TestTurnCountsTheLeaseFromTheAttemptThatSucceeded(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		holder, p := start(t, s, 0).acquire(t), start(t, s, 0)
 		time.AfterFunc(20*time.Second, func() { holder.Release(context.Background()) })
-		asked := p.clock.ElapsedMax()
+		started := p.clock.ElapsedMax()
 		l := p.acquire(t, turn, lease(10*time.Second))
 		puts := s.Requests("put")
 		sent := puts[len(puts)-1].At
 		if got, want := l.End-p.clock.ElapsedMax(), 10*time.Second-time.Since(sent); got != want {
 			t.Errorf("got %v left, want %v", got, want)
 		}
-		if waited := p.clock.ElapsedMax() - asked; waited < 20*time.Second {
+		if waited := p.clock.ElapsedMax() - started; waited < 20*time.Second {
 			t.Errorf("waited for %v, want 20 s", waited)
 		}
 	})
@@ -111,12 +111,12 @@ func TestWaitSpreadsTheAttemptsOfManyProcesses(t *testing.T) {
 				go p.locks.Acquire(t.Context(), request(lease(time.Minute), wait(20*time.Second)))
 			}
 		}
-		asked := time.Now()
+		started := time.Now()
 		time.Sleep(30 * time.Second)
 		puts := s.Requests("put")[1:]
 		buckets := map[time.Duration]int{}
 		for _, put := range puts {
-			if since := put.At.Sub(asked); since > 2*time.Second && since < 19*time.Second {
+			if since := put.At.Sub(started); since > 2*time.Second && since < 19*time.Second {
 				buckets[since/(50*time.Millisecond)]++
 			}
 		}

@@ -18,15 +18,15 @@ import (
 // an empty one; if it is a [lock.Lister] as well, so is that checked.
 func Contract(t *testing.T, open func(t *testing.T) lock.Table) {
 	for name, check := range map[string]func(*testing.T, lock.Table){
-		"a free lock is taken once":                  takenOnce,
-		"a row that has run out is taken":            runOut,
-		"a row is read back as it was stored":        readBack,
-		"only its owner deletes a row":               ownerDeletes,
-		"of many puts at once one is applied":        oneApplied,
-		"names are compared byte by byte":            namesDiffer,
-		"a request that is over before it is a no":   canceledBefore,
-		"every answer says when it was asked for":    readings,
-		"a list has all rows of one tenant in order": listed,
+		"a free lock is taken once":                         takenOnce,
+		"a row that has run out is taken":                   runOut,
+		"a row is read back as it was stored":               readBack,
+		"only its owner deletes a row":                      ownerDeletes,
+		"of many puts at once one is applied":               oneApplied,
+		"names are compared byte by byte":                   namesDiffer,
+		"a request that is cancelled before is not applied": cancelledBefore,
+		"every answer has the readings of its clock":        readings,
+		"a list has all rows of one tenant in order":        listed,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)) })
 	}
@@ -40,7 +40,7 @@ func rowOf(name, owner string, until lock.UnixMilli) lock.Row {
 }
 
 // base is when the contract's own time begins: late enough that no store's
-// expiry takes a row away while it is looked at.
+// expiry removes a row during the test.
 const base lock.UnixMilli = 4_000_000_000_000
 
 func put(t *testing.T, table lock.Table, row lock.Row, now lock.UnixMilli, want outcome.Outcome, old *lock.Row) {
@@ -138,7 +138,7 @@ func namesDiffer(t *testing.T, table lock.Table) {
 	put(t, table, other, 5000, outcome.Refused, &other)
 }
 
-func canceledBefore(t *testing.T, table lock.Table) {
+func cancelledBefore(t *testing.T, table lock.Table) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, a := range []lock.RowResult{

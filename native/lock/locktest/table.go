@@ -70,15 +70,14 @@ func (s *Service) Rows() []lock.Row {
 	return rows
 }
 
-// Store puts a row there, whatever is there, as an operator or another program
-// would.
+// Store stores a row unconditionally, as an operator or another program would.
 func (s *Service) Store(row lock.Row) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rows[row.Key] = row
 }
 
-// Remove takes the row of key away, as an operator or the table's expiry does.
+// Remove removes the row of key, as an operator or the table's expiry does.
 func (s *Service) Remove(key lock.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,13 +127,13 @@ func (s *Service) date() time.Time {
 	return s.now().Truncate(time.Second)
 }
 
-// FaultKind is what happens to one request. The zero FaultKind is: nothing special.
+// FaultKind is what happens to one request.
 type FaultKind int
 
 const (
 	// NoFault: the request arrives, and so does its answer.
 	NoFault FaultKind = iota
-	// AnswerLost: the request is acted upon, its answer never comes.
+	// AnswerLost: the request is applied, its answer never comes.
 	AnswerLost
 	// Lost: the request never arrives, and the sender doesn't know.
 	Lost
@@ -142,7 +141,7 @@ const (
 	Late
 	// Duplicated: the request arrives twice, the second time after its answer.
 	Duplicated
-	// Throttled: the service turns the request down and says when to retry.
+	// Throttled: the service rejects the request for its load.
 	Throttled
 	// NoTable: there is no table of that name.
 	NoTable
@@ -150,8 +149,8 @@ const (
 	Unreachable
 )
 
-// Fault says what happens to one request, and how long that takes on top of
-// the service's latency.
+// Fault is what happens to one request, and how long that takes on top of the
+// service's latency.
 type Fault struct {
 	Kind FaultKind
 	// After delays the answer, or the error that takes its place. A Late
@@ -159,15 +158,15 @@ type Fault struct {
 	After time.Duration
 }
 
-// Table is one process's way to a [Service].
+// Table is one process's connection to a [Service].
 type Table struct {
 	service *Service
 	clock   *clock.Dual
-	// Fault decides on each request; nil lets all pass.
+	// Fault decides on each request; nil is no faults.
 	Fault func(Request) Fault
 }
 
-// Connect returns the table as a process with these hands reaches it.
+// Connect returns the table as a process with this clock reaches it.
 func (s *Service) Connect(clk *clock.Dual) *Table { return &Table{service: s, clock: clk} }
 
 // PutLock is one attempt of a put.
@@ -197,7 +196,7 @@ func (t *Table) send(ctx context.Context, r Request) lock.RowResult {
 	return a
 }
 
-// deliver lets the request meet its fate.
+// deliver delivers the request as its fault says.
 func (t *Table) deliver(ctx context.Context, r Request, f Fault, a *lock.RowResult) {
 	half := t.service.Latency / 2
 	switch f.Kind {
