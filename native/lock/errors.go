@@ -9,7 +9,12 @@ import (
 
 // ErrHeld is the error of a call that could not acquire a lock in time because
 // it is held.
-var ErrHeld = errors.New("the lock is held")
+const ErrHeld = constError("the lock is held")
+
+// constError is an error that no other package can replace.
+type constError string
+
+func (e constError) Error() string { return string(e) }
 
 // Codes of the errors that this package makes, which are of type
 // [*outcome.Error].

@@ -189,7 +189,7 @@ func TestCooldownDoesNotOutlastAWait(t *testing.T) {
 		for i, d := range []time.Duration{time.Second, 5 * time.Second} {
 			go func() {
 				l, err := p.locks.Acquire(t.Context(), request(wait(d)))
-				results <- fmt.Sprint(i, l != nil, err)
+				results <- fmt.Sprintf("%d %t %v", i, l != nil, err)
 			}()
 			time.Sleep(10 * time.Millisecond)
 		}

@@ -79,7 +79,7 @@ func (q *queue) enter(ctx context.Context, key Key, end time.Duration, noWait bo
 	if late || err != nil {
 		// The slot may have been granted in the same instant: pass it on.
 		q.abandon(s, w)
-		return nil, cmp.Or(err, ErrHeld)
+		return nil, cmp.Or[error](err, ErrHeld)
 	}
 	return s, nil
 }

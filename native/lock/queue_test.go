@@ -79,7 +79,7 @@ func checkEmpty(t *testing.T, q *queue) {
 }
 
 // Slots are released and waiters cancelled at the same time, over and over:
-// never two in one slot, nobody stuck, nothing left.
+// never two in one slot, no caller stuck, nothing left.
 func TestQueueSurvivesConcurrentReleasesAndCancels(t *testing.T) {
 	const callers, rounds = 8, 100_000 / 8
 	q := newTestQueue()

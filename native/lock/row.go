@@ -108,7 +108,7 @@ func ceilMillis(d time.Duration) time.Duration {
 // goroutines.
 type Table interface {
 	// PutLock stores row if its key has no row, or one whose Until is at most
-	// now. Otherwise the answer is [outcome.Refused] with the row in the way.
+	// now. Otherwise the answer is [outcome.Refused] with the blocking row.
 	PutLock(ctx context.Context, row Row, now UnixMilli) RowResult
 
 	// DeleteLock removes the row of key if its owner is owner. Otherwise the

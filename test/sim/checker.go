@@ -62,9 +62,9 @@ var lockModel = porcupine.Model{
 	},
 }
 
-func (sim *simulation) record(h *holder, verb string, value int, from, to time.Duration) {
+func (sim *simulation) record(h *holder, kind string, value int, from, to time.Duration) {
 	sim.history[h.key] = append(sim.history[h.key], porcupine.Operation{
-		ClientId: h.id, Input: operation{verb, h.id, value}, Call: int64(from), Return: int64(to),
+		ClientId: h.id, Input: operation{kind, h.id, value}, Call: int64(from), Return: int64(to),
 	})
 }
 

@@ -14,9 +14,9 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-// Contract checks that a store keeps what [lock.Table] promises. open returns
+// Contract checks that a store keeps what [lock.Table] promises. create returns
 // an empty one; if it is a [lock.Lister] as well, so is that checked.
-func Contract(t *testing.T, open func(t *testing.T) lock.Table) {
+func Contract(t *testing.T, create func(t *testing.T) lock.Table) {
 	for name, check := range map[string]func(*testing.T, lock.Table){
 		"a free lock is taken once":                         takenOnce,
 		"a row that has run out is taken":                   runOut,
@@ -28,7 +28,7 @@ func Contract(t *testing.T, open func(t *testing.T) lock.Table) {
 		"every answer has the readings of its clock":        readings,
 		"a list has all rows of one tenant in order":        listed,
 	} {
-		t.Run(name, func(t *testing.T) { check(t, open(t)) })
+		t.Run(name, func(t *testing.T) { check(t, create(t)) })
 	}
 }
 

@@ -1,5 +1,9 @@
-// Package lockmodule is the Lua face of native.lock: with and turn. What they
-// promise, and how they keep it, is told by package lock.
+// Package lockmodule is native.lock: it runs a function while it holds a lock,
+// under a lease that is enforced. Package lock has the guarantees and the
+// protocol.
+//
+//	native.lock.with(name, opts?, fn) -> acquired, ...
+//	native.lock.turn(name, opts?, fn) -> ...
 package lockmodule
 
 import (
