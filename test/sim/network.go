@@ -146,7 +146,7 @@ func (t table) send(ctx context.Context, land func() (outcome.Outcome, *lock.Row
 	end, date := p.send(ctx, tr, func() {
 		result, old = land()
 		if sim.log != nil {
-			sim.logf("p%d #%d %s lands: %s", p.id, n, op, outcomeNames[result])
+			sim.logf("p%d #%d %s arrives: %v", p.id, n, op, result)
 		}
 	})
 	a.Date = date
@@ -164,11 +164,7 @@ func (t table) send(ctx context.Context, land func() (outcome.Outcome, *lock.Row
 	}
 	a.Received = p.clock.Read()
 	if sim.log != nil {
-		sim.logf("p%d #%d %s is %s", p.id, n, op, outcomeNames[a.Outcome])
+		sim.logf("p%d #%d %s is %v", p.id, n, op, a.Outcome)
 	}
 	return a
-}
-
-var outcomeNames = map[outcome.Outcome]string{
-	outcome.Unknown: "unknown", outcome.Applied: "applied", outcome.Refused: "refused", outcome.NotApplied: "not applied",
 }

@@ -19,7 +19,7 @@ type process struct {
 	locks     *lock.Locks
 	threads   []*thread
 	callsLeft []int // calls that each of its callers still has to make
-	calls     int   // callers between the start and the end of a call
+	inFlight  int   // callers between the start and the end of a call
 
 	dead          bool
 	stalledUntil  time.Duration // true time
@@ -59,8 +59,7 @@ func (sim *simulation) launch(m *machine, left []int) {
 
 // connect makes a process that does nothing yet.
 func (sim *simulation) connect(m *machine) *process {
-	sim.service.lastProcess++
-	p := &process{id: sim.service.lastProcess, sim: sim, machine: m}
+	p := &process{id: len(sim.processes) + 1, sim: sim, machine: m}
 	sim.processes = append(sim.processes, p)
 	p.clock = clock.NewDual(p)
 	p.time = lock.NewTableClock(0, nil)
@@ -88,15 +87,15 @@ func (p *process) runCaller(t *thread, caller int) {
 	for p.callsLeft[caller] > 0 {
 		_ = p.Sleep(context.Background(), around(rnd, pick(rnd, time.Millisecond, 300*time.Millisecond, 5*time.Second)))
 		p.callsLeft[caller]--
-		p.calls++
+		p.inFlight++
 		t.call()
-		p.calls--
+		p.inFlight--
 	}
 	p.callsLeft[caller] = finished
 	p.sim.callers--
 }
 
-func (p *process) inCall() bool { return p.calls > 0 }
+func (p *process) inCall() bool { return p.inFlight > 0 }
 
 // crash ends the process, wherever it is. Its machine starts another one,
 // which makes the calls that are left.

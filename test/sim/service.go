@@ -16,11 +16,10 @@ const dateSpread = 240 * time.Millisecond
 
 // service keeps the rows of locks, and the counters that they guard.
 type service struct {
-	sim         *simulation
-	rate        int64 // millionths
-	rows        map[lock.Key]storedRow
-	counters    map[lock.Key]int
-	lastProcess int
+	sim      *simulation
+	rate     int64 // millionths
+	rows     map[lock.Key]storedRow
+	counters map[lock.Key]int
 }
 
 // storedRow is a row, and what only the simulation knows about it.
