@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"time"
 
@@ -173,12 +174,12 @@ func (s *schedule) try(ctx context.Context) (done bool, err error) {
 			HostKind: "task", HostName: s.host.config.HostName, Process: s.host.config.Process, Run: id, Script: s.Script,
 		},
 	})
-	if lease == nil {
+	if err != nil {
 		slot()
-		if err != nil {
-			return false, err
+		if errors.Is(err, lock.ErrHeld) {
+			return s.inTheWay(ctx)
 		}
-		return s.inTheWay(ctx)
+		return false, err
 	}
 	inv, err := s.begin(ctx, id, lease)
 	if inv == nil {

@@ -97,12 +97,12 @@ func (l *locks) exec(ctx context.Context, cmd *cobra.Command, name string, comma
 			lease.Release(ctx)
 		}
 		return interruptedBy(ctx)
+	case errors.Is(err, lock.ErrHeld):
+		l.busy(ctx, cmd.ErrOrStderr(), name)
+		return exitCode(f.busyCode)
 	case err != nil:
 		complain(cmd.ErrOrStderr(), err) // standard output is the command's
 		return exitFailed
-	case lease == nil:
-		l.busy(ctx, cmd.ErrOrStderr(), name)
-		return exitCode(f.busyCode)
 	}
 	defer lease.Release(ctx)
 	return l.supervise(ctx, cmd, path, command, lease.End, f.killAfter)

@@ -60,7 +60,7 @@ func newWorld(t testing.TB, allow []string, change ...func(*http.Options)) *worl
 	}
 	t.Cleanup(w.client.CloseIdle)
 	locks, err := lock.New(w.clock, memory.New(w.clock), lock.MachineClock{}, lock.Options{
-		Events: lock.Events{Release: func(r lock.ReleaseEvent) { w.freed <- r.How }},
+		Events: lock.Events{Release: func(r lock.ReleaseEvent) { w.freed <- r.Result }},
 	})
 	if err != nil {
 		t.Fatal(err)

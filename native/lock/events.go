@@ -6,28 +6,30 @@ import (
 	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
-// Events tells a host what happens, for its log and its metrics. Fields may
-// be nil. They are called by the goroutine that asks or releases, and have to
+// Events observes locks for a host's log and metrics. Its functions may be nil.
+// They are called by the goroutine that acquires or releases, and have to
 // return soon.
 type Events struct {
-	// Attempted: one put was sent and came back.
+	// Attempted is called after each put, with its outcome.
 	Attempted func(Key, outcome.Outcome)
-	// AmbiguityResolved: the fate of a request whose answer had been lost turned out to
-	// be that it was applied.
+	// AmbiguityResolved is called when a request in doubt, whose answer had been
+	// lost, turns out to have been applied.
 	AmbiguityResolved func(Key)
-	// Acquire: a call has asked for a lock, and has acquired it or not.
+	// Acquire is called at the end of each call of [Locks.Acquire] that was
+	// valid, whether it has acquired the lock or not.
 	Acquire func(AcquireEvent)
-	// Release: a lease was given up.
+	// Release is called when a lease was given up.
 	Release func(ReleaseEvent)
 }
 
-// AcquireEvent describes the end of one call's asking.
+// AcquireEvent describes the end of one call.
 type AcquireEvent struct {
-	Key    Key
-	Scope  Scope
-	By     Holder
+	Key   Key
+	Scope Scope
+	By    Holder
+	// Waited is how long the call took.
 	Waited time.Duration
-	// Acquired says whether the call holds the lock now.
+	// Acquired reports whether the caller holds the lock now.
 	Acquired bool
 }
 
@@ -39,11 +41,11 @@ type ReleaseEvent struct {
 	// Held is how long the lock was held, up to the moment at which the
 	// holder gave it up. Lease is how long it might have been.
 	Held, Lease time.Duration
-	// Over is how long after the end of the lease that was; 0 if it came in
+	// Overrun is how long after the end of the lease that was; 0 if it was in
 	// time. It is the lag with which holders are stopped.
-	Over time.Duration
-	How  ReleaseResult
-	// Err is why How is [Failed].
+	Overrun time.Duration
+	Result  ReleaseResult
+	// Err is why Result is [Failed]; otherwise it is nil.
 	Err error
 }
 
@@ -53,25 +55,25 @@ func (e Events) attempted(key Key, o outcome.Outcome) {
 	}
 }
 
-func (e Events) healed(key Key) {
+func (e Events) ambiguityResolved(key Key) {
 	if e.AmbiguityResolved != nil {
 		e.AmbiguityResolved(key)
 	}
 }
 
-func (e Events) released(r ReleaseEvent) {
+func (e Events) release(r ReleaseEvent) {
 	if e.Release != nil {
 		e.Release(r)
 	}
 }
 
-func (e Events) asked(a AcquireEvent) {
+func (e Events) acquire(a AcquireEvent) {
 	if e.Acquire != nil {
 		e.Acquire(a)
 	}
 }
 
-// JoinEvents returns events that tell several.
+// JoinEvents returns events that call those of all.
 func JoinEvents(all ...Events) Events {
 	return Events{
 		Attempted: func(k Key, o outcome.Outcome) {
@@ -81,17 +83,17 @@ func JoinEvents(all ...Events) Events {
 		},
 		AmbiguityResolved: func(k Key) {
 			for _, e := range all {
-				e.healed(k)
+				e.ambiguityResolved(k)
 			}
 		},
 		Acquire: func(a AcquireEvent) {
 			for _, e := range all {
-				e.asked(a)
+				e.acquire(a)
 			}
 		},
 		Release: func(r ReleaseEvent) {
 			for _, e := range all {
-				e.released(r)
+				e.release(r)
 			}
 		},
 	}

@@ -2,6 +2,7 @@ package lock_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -29,10 +30,10 @@ func Example() {
 	}
 	lease, err := locks.Acquire(ctx, request)
 	switch {
+	case errors.Is(err, lock.ErrHeld):
+		fmt.Println("held by another process")
 	case err != nil:
-		fmt.Println("trouble:", err)
-	case lease == nil:
-		fmt.Println("somebody else is at it")
+		fmt.Println("error:", err)
 	default:
 		fmt.Println("mine for", (lease.End - clk.ElapsedMax()).Round(time.Second))
 		lease.Release(ctx)

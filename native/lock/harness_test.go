@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native/clock"
@@ -14,8 +15,8 @@ import (
 	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
-// process is one process of a test, with its own clocks and its own way to
-// the table.
+// process is one process of a test, with its own clocks and its own
+// connection to the table.
 type process struct {
 	machine *locktest.Machine
 	clock   *clock.Dual
@@ -26,26 +27,26 @@ type process struct {
 	mu       sync.Mutex // guards what follows
 	released []lock.ReleaseEvent
 	warned   []string
-	healed   int
+	resolved int
 }
 
 // start starts a process whose wall clock is off by wall.
 func start(t testing.TB, s *locktest.Service, wall time.Duration) *process {
 	t.Helper()
 	machine := locktest.NewMachine(wall)
-	p := startOn(t, s, clock.NewDual(machine))
+	p := startWithClock(t, s, clock.NewDual(machine))
 	p.machine = machine
 	return p
 }
 
-// startOn starts a process that has its hands already.
-func startOn(t testing.TB, s *locktest.Service, clk *clock.Dual) *process {
+// startWithClock starts a process whose clock exists already.
+func startWithClock(t testing.TB, s *locktest.Service, clk *clock.Dual) *process {
 	t.Helper()
 	p := &process{clock: clk, time: lock.NewTableClock(0, nil), table: s.Connect(clk)}
 	var err error
 	p.locks, err = lock.New(p.clock, p.table, p.time, lock.Options{Events: lock.Events{
 		Release:           func(r lock.ReleaseEvent) { p.note(func() { p.released = append(p.released, r) }) },
-		AmbiguityResolved: func(lock.Key) { p.note(func() { p.healed++ }) },
+		AmbiguityResolved: func(lock.Key) { p.note(func() { p.resolved++ }) },
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +66,7 @@ func (p *process) releases() []lock.ReleaseResult {
 	defer p.mu.Unlock()
 	var how []lock.ReleaseResult
 	for _, r := range p.released {
-		how = append(how, r.How)
+		how = append(how, r.Result)
 	}
 	return how
 }
@@ -79,7 +80,8 @@ func (p *process) request(change ...func(*lock.Request)) lock.Request {
 	return r
 }
 
-// request asks for the lock for 30 s, once; change what a test is about.
+// request is a request of the lock for 30 s, without a wait, but for what change
+// sets.
 func request(change ...func(*lock.Request)) lock.Request {
 	r := lock.Request{Key: theLock, Lease: 30 * time.Second}
 	for _, f := range change {
@@ -93,26 +95,26 @@ func lease(d time.Duration) func(*lock.Request) { return func(r *lock.Request) {
 func turn(r *lock.Request)                      { r.Turn = true }
 func local(r *lock.Request)                     { r.Scope = lock.Local }
 
-// acquire requires the lock to be had.
+// acquire requires the lock to be acquired.
 func (p *process) acquire(t testing.TB, change ...func(*lock.Request)) *lock.Lease {
 	t.Helper()
 	l, err := p.locks.Acquire(t.Context(), p.request(change...))
-	if l == nil || err != nil {
-		t.Fatalf("got lease %v and error %v, want a lease", l, err)
+	if err != nil {
+		t.Fatalf("got error %v, want a lease", err)
 	}
 	return l
 }
 
-// refused requires the lock not to be had because somebody holds it.
-func (p *process) refused(t testing.TB, change ...func(*lock.Request)) {
+// mustBeHeld requires the lock not to be acquired because it is held.
+func (p *process) mustBeHeld(t testing.TB, change ...func(*lock.Request)) {
 	t.Helper()
-	if l, err := p.locks.Acquire(t.Context(), p.request(change...)); l != nil || err != nil {
-		t.Fatalf("got lease %v and error %v, want neither", l, err)
+	if l, err := p.locks.Acquire(t.Context(), p.request(change...)); l != nil || !errors.Is(err, lock.ErrHeld) {
+		t.Fatalf("got lease %v and error %v, want none and ErrHeld", l, err)
 	}
 }
 
-// fails requires an error of this code.
-func (p *process) fails(t testing.TB, code string, change ...func(*lock.Request)) *outcome.Error {
+// mustFail requires an error of this code.
+func (p *process) mustFail(t testing.TB, code string, change ...func(*lock.Request)) *outcome.Error {
 	t.Helper()
 	l, err := p.locks.Acquire(t.Context(), p.request(change...))
 	known, ok := errors.AsType[*outcome.Error](err)
@@ -122,8 +124,8 @@ func (p *process) fails(t testing.TB, code string, change ...func(*lock.Request)
 	return known
 }
 
-// faults lets the requests of op meet the given faults one after the other,
-// and the rest pass.
+// faults gives the requests of op the given faults one after the other, and the
+// others none.
 func faults(op string, list ...locktest.Fault) func(locktest.Request) locktest.Fault {
 	return func(r locktest.Request) (f locktest.Fault) {
 		if r.Op == op && len(list) > 0 {
@@ -183,4 +185,36 @@ func cancelAfter(t testing.TB, d time.Duration, cause error) context.Context {
 	ctx, cancel := context.WithTimeoutCause(t.Context(), d, cause)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+// bubble runs test in fake time, against an empty table that takes 10 ms per
+// request.
+func bubble(t *testing.T, test func(t *testing.T, s *locktest.Service)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := locktest.NewService(nil)
+		s.Latency = 10 * time.Millisecond
+		test(t, s)
+	})
+}
+
+// afterPut is a table that does something once a put has been answered.
+type afterPut struct {
+	lock.Table
+	do func()
+}
+
+func (d afterPut) PutLock(ctx context.Context, row lock.Row, now lock.UnixMilli) lock.RowResult {
+	defer d.do()
+	return d.Table.PutLock(ctx, row, now)
+}
+
+// withTable returns locks of the same process on another table.
+func withTable(t *testing.T, p *process, table lock.Table) *lock.Locks {
+	t.Helper()
+	locks, err := lock.New(p.clock, table, p.time, lock.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return locks
 }

@@ -11,15 +11,14 @@ import (
 // LockInfo is a lock as an operator sees it.
 type LockInfo struct {
 	Row
-	// Age is how long ago the holder asked for it, at most, and Left how long it
-	// takes at most until anybody may take it: 0 or less if it has run out.
+	// Age is how long ago the holder's call began, at most. Left is how long it
+	// takes at most until the lock is free; 0 or less if the row has run out.
 	Age, Left time.Duration
 }
 
 // ListAll reads all rows of a tenant's locks, also those that have run out, in
-// the byte order of their names. It tells how old they are by tableTime, which
-// learns from each answer. The error is the first page's that could not be
-// read.
+// the byte order of their names. Their ages are measured by tableTime, which
+// observes each answer. The error is the first page's that could not be read.
 func ListAll(ctx context.Context, table Lister, tableTime TableTime, id tenant.ID) ([]LockInfo, error) {
 	var all []LockInfo
 	for after, more := "", true; more; more = after != "" {

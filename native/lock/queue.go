@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"sync"
@@ -10,26 +11,26 @@ import (
 )
 
 const (
-	// queueLook is how often a waiter looks at the fast hand: a timer stands
-	// still while the machine is suspended, and a wait must not.
-	queueLook = time.Second
+	// queuePoll is how often a waiter reads its clocks: a timer stands still
+	// while the machine is suspended, and a wait must not.
+	queuePoll = time.Second
 
-	// A process that has kept a lock in its queue for keptMax or longer leaves
-	// it free for a quarter of that time, at most restMax. Without that, callers
-	// of one process that hand a lock on to each other would starve those of all
-	// others, which poll: every pauseMoving, or every pauseMax while nobody
-	// hands it on.
-	keptMax = 1400 * time.Millisecond
-	restMax = pauseMax
+	// A process whose callers have passed a lock on to each other for keptMax or
+	// longer leaves it free for a cooldown: a quarter of that time, at most
+	// cooldownMax. Without it they would starve the callers of other processes,
+	// which poll: every pauseOwnerChanged, or every pauseMax while the owner
+	// stays the same.
+	keptMax     = 1400 * time.Millisecond
+	cooldownMax = pauseMax
 
-	// slotsKept is the size up to which the map of slots isn't made anew: Go's
+	// shrinkMin is the size below which the map of slots isn't made anew: Go's
 	// maps grow, but never shrink.
-	slotsKept = 1024
+	shrinkMin = 1024
 )
 
 // queue serves the callers of this process that want the same lock, in the
-// order in which they came. Names that nobody holds or waits for are not in
-// it.
+// order in which they came. It has no slot for a lock that no caller holds or
+// waits for.
 type queue struct {
 	clock *clock.Dual
 
@@ -38,37 +39,39 @@ type queue struct {
 	peak  int // the most slots that the map has had
 }
 
-// slot is the place at the head of one lock's queue. It exists as long as
-// somebody is in it; whoever is in it alone touches kept and restEnd.
+// slot belongs to one caller at a time: the one that holds the lock or may
+// acquire it next. Only that caller touches the last three fields.
 type slot struct {
 	key     Key
-	waiters list.List // of *waiter, who came first in front
+	waiters list.List // of *waiter, the first to come in front
 
-	holding bool          // this process has held the lock since kept
-	kept    time.Duration // fast hand
-	restEnd time.Duration // fast hand: the lock is left free until then
+	kept        bool          // this process has held the lock since keptSince
+	keptSince   time.Duration // on ElapsedMax
+	cooldownEnd time.Duration // on ElapsedMax; 0 is no cooldown
 }
 
-// waiter is one caller in the queue. granted is closed when the slot is its.
+// waiter is one caller in the queue. granted is closed when it gets the slot.
 type waiter struct {
 	granted chan struct{}
-	place   *list.Element // nil once granted
+	element *list.Element // in the slot's waiters; nil once granted
 }
 
 func newQueue(clk *clock.Dual) *queue {
 	return &queue{clock: clk, slots: make(map[Key]*slot)}
 }
 
-// enter waits until the slot of key is the caller's, at most until the fast
-// hand shows end, and not at all if try is set and somebody is there. It
-// returns nil if the slot could not be had, with the context's error if that
-// was the reason.
-func (q *queue) enter(ctx context.Context, key Key, end time.Duration, try bool) (*slot, error) {
+// enter waits until the slot of key is the caller's, at most until ElapsedMax
+// reaches end; with noWait it doesn't wait at all. It returns [ErrHeld] if the
+// slot was not free in time, or the cause of ctx.
+func (q *queue) enter(ctx context.Context, key Key, end time.Duration, noWait bool) (*slot, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	s, w := q.join(key, try)
-	if s == nil || w == nil {
+	s, w := q.join(key, noWait)
+	switch {
+	case s == nil:
+		return nil, ErrHeld
+	case w == nil:
 		return s, nil
 	}
 	late := q.wait(ctx, w, end)
@@ -76,13 +79,14 @@ func (q *queue) enter(ctx context.Context, key Key, end time.Duration, try bool)
 	if late || err != nil {
 		// The slot may have been granted in the same instant: pass it on.
 		q.abandon(s, w)
-		return nil, err
+		return nil, cmp.Or[error](err, ErrHeld)
 	}
 	return s, nil
 }
 
-// join takes the slot of key if nobody is there (w is nil then), or lines up.
-func (q *queue) join(key Key, try bool) (s *slot, w *waiter) {
+// join takes the slot of key if it is free; then w is nil. Otherwise it joins
+// the waiters, or returns no slot if noWait is set.
+func (q *queue) join(key Key, noWait bool) (s *slot, w *waiter) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	s = q.slots[key]
@@ -92,23 +96,23 @@ func (q *queue) join(key Key, try bool) (s *slot, w *waiter) {
 		q.peak = max(q.peak, len(q.slots))
 		return s, nil
 	}
-	if try {
+	if noWait {
 		return nil, nil
 	}
 	w = &waiter{granted: make(chan struct{})}
-	w.place = s.waiters.PushBack(w)
+	w.element = s.waiters.PushBack(w)
 	return s, w
 }
 
-// wait returns once w is granted, ctx is done, or the fast hand has passed
-// end, which makes it late.
+// wait returns once w is granted, ctx is done, or ElapsedMax has passed end,
+// which makes it late.
 func (q *queue) wait(ctx context.Context, w *waiter, end time.Duration) (late bool) {
 	for {
 		left := end - q.clock.ElapsedMax()
 		if left < 0 {
 			return true
 		}
-		timer := time.NewTimer(min(max(left, 1), queueLook))
+		timer := time.NewTimer(min(max(left, 1), queuePoll))
 		select {
 		case <-w.granted:
 			timer.Stop()
@@ -121,22 +125,23 @@ func (q *queue) wait(ctx context.Context, w *waiter, end time.Duration) (late bo
 	}
 }
 
+// abandon takes w out of the queue, and passes the slot on if w was granted it.
 func (q *queue) abandon(s *slot, w *waiter) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if w.place == nil {
+	if w.element == nil {
 		q.grantNext(s)
 		return
 	}
-	s.waiters.Remove(w.place)
+	s.waiters.Remove(w.element)
 }
 
-// leave gives the slot to who came next.
+// leave passes the slot on to the next waiter.
 func (q *queue) leave(s *slot) {
-	if s.holding {
+	if s.kept {
 		now := q.clock.ElapsedMax()
-		if kept := now - s.kept; kept >= keptMax {
-			s.holding, s.restEnd = false, now+min(kept/4, restMax)
+		if d := now - s.keptSince; d >= keptMax {
+			s.kept, s.cooldownEnd = false, now+min(d/4, cooldownMax)
 		}
 	}
 	q.mu.Lock()
@@ -148,17 +153,17 @@ func (q *queue) leave(s *slot) {
 func (q *queue) grantNext(s *slot) {
 	if next := s.waiters.Front(); next != nil {
 		w := s.waiters.Remove(next).(*waiter)
-		w.place = nil
+		w.element = nil
 		close(w.granted)
 		return
 	}
 	delete(q.slots, s.key)
-	if q.peak > slotsKept && len(q.slots) <= q.peak/8 {
+	if q.peak > shrinkMin && len(q.slots) <= q.peak/8 {
 		q.shrink()
 	}
 }
 
-// shrink gives back the memory of slots that have gone. It needs q.mu.
+// shrink frees the memory of slots that have gone. It needs q.mu.
 func (q *queue) shrink() {
 	slots := make(map[Key]*slot, len(q.slots))
 	for key, s := range q.slots {
@@ -167,12 +172,12 @@ func (q *queue) shrink() {
 	q.slots, q.peak = slots, len(slots)
 }
 
-// won notes that the caller in the slot got the lock that the slot is in front
-// of; lost, that another process has it.
-func (s *slot) won(now time.Duration) {
-	if !s.holding {
-		s.holding, s.kept = true, now
+// noteAcquired notes that this process has acquired the slot's lock; noteLost,
+// that another process has held it.
+func (s *slot) noteAcquired(now time.Duration) {
+	if !s.kept {
+		s.kept, s.keptSince = true, now
 	}
 }
 
-func (s *slot) lost() { s.holding = false }
+func (s *slot) noteLost() { s.kept = false }

@@ -20,7 +20,7 @@ var queueKey = Key{Tenant: "acme", Name: "q"}
 
 func newTestQueue() *queue { return newQueue(clock.NewDual(clock.System())) }
 
-func TestAWaiterThatIsGrantedAndCancelledInTheSameInstantPassesTheSlotOn(t *testing.T) {
+func TestQueuePassesOnTheSlotOfACancelledWaiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newTestQueue()
 		first, _ := q.enter(t.Context(), queueKey, never, false)
@@ -52,13 +52,13 @@ func TestAWaiterThatIsGrantedAndCancelledInTheSameInstantPassesTheSlotOn(t *test
 	})
 }
 
-func TestAWaiterThatIsGrantedTooLatePassesTheSlotOn(t *testing.T) {
+func TestQueuePassesOnASlotGrantedTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newTestQueue()
 		s, _ := q.enter(t.Context(), queueKey, never, false)
 		end := q.clock.ElapsedMax() + time.Second
 		w := &waiter{granted: make(chan struct{})}
-		w.place = s.waiters.PushBack(w)
+		w.element = s.waiters.PushBack(w)
 		q.leave(s)
 		time.Sleep(2 * time.Second)
 		if late := q.wait(t.Context(), w, end); !late {
@@ -79,8 +79,8 @@ func checkEmpty(t *testing.T, q *queue) {
 }
 
 // Slots are released and waiters cancelled at the same time, over and over:
-// never two in one slot, nobody stuck, nothing left.
-func TestAQueueSurvivesReleasesAndCancelsAtTheSameTime(t *testing.T) {
+// never two in one slot, no caller stuck, nothing left.
+func TestQueueSurvivesConcurrentReleasesAndCancels(t *testing.T) {
 	const callers, rounds = 8, 100_000 / 8
 	q := newTestQueue()
 	var inside, entered, cancelled int // guarded by the slot, and by mu
@@ -124,7 +124,7 @@ func TestAQueueSurvivesReleasesAndCancelsAtTheSameTime(t *testing.T) {
 	}
 }
 
-func TestNamesThatNobodyHoldsCostNoMemory(t *testing.T) {
+func TestQueueFreesTheMemoryOfUnusedNames(t *testing.T) {
 	q := newTestQueue()
 	before := heap()
 	const n = 300_000
@@ -150,7 +150,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-func TestARowOutlivesItsLeaseByDriftAndGuard(t *testing.T) {
+func TestRowLifetimeIncludesDriftAndGuard(t *testing.T) {
 	for _, test := range []struct {
 		lease, guard time.Duration
 		want         UnixMilli
@@ -160,7 +160,7 @@ func TestARowOutlivesItsLeaseByDriftAndGuard(t *testing.T) {
 		{1500700 * time.Microsecond, 2 * time.Second, 3502}, // 1501 + 0.7505 + 2000
 		{time.Hour, 2 * time.Second, 3603800},
 	} {
-		if got := kept(test.lease, test.guard); got != test.want {
+		if got := rowLifetime(test.lease, test.guard); got != test.want {
 			t.Errorf("lease %v, guard %v: got %d ms, want %d", test.lease, test.guard, got, test.want)
 		}
 	}

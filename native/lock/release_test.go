@@ -9,7 +9,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native/lock/locktest"
 )
 
-func TestAReleaseIsSentThoughTheScriptsTimeIsOver(t *testing.T) {
+func TestReleaseIsSentThoughTheContextIsDone(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		p := start(t, s, 0)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -21,7 +21,7 @@ func TestAReleaseIsSentThoughTheScriptsTimeIsOver(t *testing.T) {
 	})
 }
 
-func TestAReleaseThatComesTooLateLeavesTheNextHolderAlone(t *testing.T) {
+func TestReleaseAfterTheLeaseLeavesTheNextHolderAlone(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		late, next, third := start(t, s, 0), start(t, s, 0), start(t, s, 0)
 		l := late.acquire(t)
@@ -31,24 +31,24 @@ func TestAReleaseThatComesTooLateLeavesTheNextHolderAlone(t *testing.T) {
 		if rows := s.Rows(); len(rows) != 1 || rows[0] != held.Row {
 			t.Errorf("got rows %+v, want the next holder's", rows)
 		}
-		third.refused(t)
+		third.mustBeHeld(t)
 	})
 }
 
-func TestADeleteWhoseAnswerIsLostCountsAsAReleaseOnceTheRowIsGone(t *testing.T) {
+func TestReleaseInDoubtIsResolvedByTheMissingRow(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		p := start(t, s, 0)
 		l := p.acquire(t)
-		p.table.Fault = faults("delete", locktest.Fault{Fate: locktest.AnswerLost})
+		p.table.Fault = faults("delete", locktest.Fault{Kind: locktest.AnswerLost})
 		l.Release(t.Context())
 		checkReleased(t, p, lock.Freed)
 		checkNoRows(t, s)
 	})
 }
 
-func TestAReleaseMakesThreeAttemptsInTwoSeconds(t *testing.T) {
-	throttled := locktest.Fault{Fate: locktest.Turned}
-	silent := locktest.Fault{Fate: locktest.Lost, After: time.Hour}
+func TestReleaseMakesThreeAttemptsInTwoSeconds(t *testing.T) {
+	throttled := locktest.Fault{Kind: locktest.Throttled}
+	silent := locktest.Fault{Kind: locktest.Lost, After: time.Hour}
 	tests := map[string]struct {
 		faults  []locktest.Fault
 		deletes int
@@ -58,7 +58,7 @@ func TestAReleaseMakesThreeAttemptsInTwoSeconds(t *testing.T) {
 		"throttled always":   {[]locktest.Fault{throttled, throttled, throttled, throttled}, 3, lock.Failed},
 		"silent once":        {[]locktest.Fault{silent}, 2, lock.Freed},
 		"silent always":      {[]locktest.Fault{silent, silent, silent}, 2, lock.Failed},
-		"the table has gone": {[]locktest.Fault{{Fate: locktest.NoTable}}, 1, lock.Failed},
+		"the table has gone": {[]locktest.Fault{{Kind: locktest.NoTable}}, 1, lock.Failed},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -83,17 +83,17 @@ func TestAReleaseMakesThreeAttemptsInTwoSeconds(t *testing.T) {
 				if err := p.released[1].Err; (err != nil) != (test.how == lock.Failed) {
 					t.Errorf("got error %v with %v", err, test.how)
 				}
-				p.acquire(t, turn) // nobody of this process is blocked by it
+				p.acquire(t, turn) // it blocks no caller of this process
 			})
 		})
 	}
 }
 
-func TestAReleaseEndsWithTheHost(t *testing.T) {
+func TestReleaseEndsWithTheHost(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		p := start(t, s, 0)
 		l := p.acquire(t, func(r *lock.Request) { r.HostEnd = p.clock.ElapsedMax() + time.Second })
-		p.table.Fault = faults("delete", locktest.Fault{Fate: locktest.Lost, After: time.Hour})
+		p.table.Fault = faults("delete", locktest.Fault{Kind: locktest.Lost, After: time.Hour})
 		time.Sleep(700 * time.Millisecond)
 		if d := took(func() { l.Release(t.Context()) }); d > 300*time.Millisecond {
 			t.Errorf("took %v, want the 300 ms that the host had left", d)
@@ -101,7 +101,7 @@ func TestAReleaseEndsWithTheHost(t *testing.T) {
 	})
 }
 
-func TestAReleaseAfterTheHostsEndSendsNothingAndSaysSo(t *testing.T) {
+func TestReleaseAfterTheHostsEndFailsWithoutARequest(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		p := start(t, s, 0)
 		l := p.acquire(t, func(r *lock.Request) { r.HostEnd = p.clock.ElapsedMax() + time.Second })
@@ -115,7 +115,7 @@ func TestAReleaseAfterTheHostsEndSendsNothingAndSaysSo(t *testing.T) {
 	})
 }
 
-func TestReleasingTwiceSendsOneDelete(t *testing.T) {
+func TestReleaseTwiceSendsOneDelete(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		p := start(t, s, 0)
 		p.knowTime(t)
@@ -127,13 +127,13 @@ func TestReleasingTwiceSendsOneDelete(t *testing.T) {
 	})
 }
 
-func TestAKeptLockRunsOutByItself(t *testing.T) {
+func TestLetExpireKeepsTheRow(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		p := start(t, s, 0)
 		l := p.acquire(t)
 		l.LetExpire()
 		checkReleased(t, p, lock.Kept)
-		p.refused(t)
+		p.mustBeHeld(t)
 		p.acquire(t, turn)
 		if after := p.clock.ElapsedMax() - l.End; after < lock.DefaultGuard {
 			t.Errorf("the next holder started %v after the lease, want %v or more", after, lock.DefaultGuard)
@@ -141,7 +141,7 @@ func TestAKeptLockRunsOutByItself(t *testing.T) {
 	})
 }
 
-func TestARowThatIsTakenAwayWhileItsHolderRunsHarmsNobody(t *testing.T) {
+func TestReleaseOfARemovedRowIsLost(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		p := start(t, s, 0)
 		l := p.acquire(t)
@@ -152,13 +152,13 @@ func TestARowThatIsTakenAwayWhileItsHolderRunsHarmsNobody(t *testing.T) {
 	})
 }
 
-func TestTheLagOfAStoppedHolderIsTold(t *testing.T) {
+func TestReleaseEventHasTheOverrun(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		p := start(t, s, 0)
 		l := p.acquire(t, lease(time.Second))
 		time.Sleep(l.End - p.clock.ElapsedMax() + 3*time.Millisecond)
 		l.Release(t.Context())
-		if got := p.released[0].Over; got != 3*time.Millisecond {
+		if got := p.released[0].Overrun; got != 3*time.Millisecond {
 			t.Errorf("got %v over the lease, want 3ms", got)
 		}
 	})

@@ -16,8 +16,8 @@ const (
 	NameMax = 512
 )
 
-// Scope says who excludes each other. Locks of the same name but of different
-// scopes have nothing to do with each other.
+// Scope is the set of callers that exclude each other. Locks of the same name
+// but of different scopes have nothing to do with each other.
 type Scope int
 
 const (
@@ -35,66 +35,71 @@ func (s Scope) String() string {
 	return "db"
 }
 
-// Request is what one call asks for.
+// Request describes the lock that one call wants.
 type Request struct {
 	Key   Key
 	Scope Scope
-	// Started is when asking began; zero is now.
+	// Started is when the call began. The default is now.
 	Started clock.Reading
 	// Lease is how long the lock may be held: from [MinLease] up to
 	// [Options.MaxLease]. Fractions of a millisecond are cut for the holder,
 	// and rounded up for the row.
 	Lease time.Duration
-	// Wait is how long to wait for a lock that somebody holds; 0 asks once. A
-	// wait never goes on past the lease, which counts from the beginning.
+	// Wait is how long to wait for a lock that is held; 0 makes one attempt. A
+	// wait ends with the lease, which counts from Started.
 	Wait time.Duration
 	// Turn waits for as long as the context lasts instead of Wait, and counts
 	// the lease from the attempt that succeeds.
 	Turn bool
-	// Poll is, for Turn, how often to look again at a lock that is held
-	// elsewhere; 0 is the growing pause.
+	// Poll is the longest pause between two attempts; the shortest is half of
+	// it. The default is a pause that grows from 25 ms at most to 1 s at most.
 	Poll time.Duration
-	// By says who asks.
+	// By describes the caller.
 	By Holder
-	// Held is the set of locks of the run that asks; nil if it asks once only.
+	// Held is the set of locks of the caller's run. nil is for a caller that
+	// holds one lock at a time.
 	Held *Held
 	// Spend is called before each put; its error, for a budget that is used
-	// up, ends the asking. nil: no budget.
+	// up, ends the call. nil is an unlimited budget.
 	Spend func() error
-	// Warn is told what the author of the script should know; nil: nobody.
+	// Warn is told what the author of the script should know. nil disables it.
 	Warn func(text string)
-	// HostEnd is the fast hand's reading at which the host ends, so that a
-	// release has to be over; 0 if it doesn't.
+	// HostEnd is the reading of ElapsedMax at which the host ends, so that a
+	// release has to be over. 0 is a host that doesn't end.
 	HostEnd time.Duration
 }
 
-func (r *Request) lock() heldLock { return heldLock{r.Key, r.Scope} }
+func (r *Request) id() lockID { return lockID{r.Key, r.Scope} }
 
-func (r Request) runFor() time.Duration { return r.Lease.Truncate(time.Millisecond) }
+// holderLease is how long the holder may run.
+func (r *Request) holderLease() time.Duration { return r.Lease.Truncate(time.Millisecond) }
 
-func (r Request) waitEnd(asked time.Duration) time.Duration {
+// waitEnd is when the wait of a call ends that began at started, both on
+// ElapsedMax.
+func (r *Request) waitEnd(started time.Duration) time.Duration {
 	if r.Turn {
 		return math.MaxInt64
 	}
-	return asked + min(r.Wait.Truncate(time.Millisecond), r.runFor())
+	return started + min(r.Wait.Truncate(time.Millisecond), r.holderLease())
 }
 
-func (r Request) once() bool { return !r.Turn && r.Wait < time.Millisecond }
+// noWait reports whether the call makes one attempt only.
+func (r *Request) noWait() bool { return !r.Turn && r.Wait < time.Millisecond }
 
-func (r Request) spend() error {
+func (r *Request) spend() error {
 	if r.Spend == nil {
 		return nil
 	}
 	return r.Spend()
 }
 
-func (r Request) warn(text string) {
+func (r *Request) warn(text string) {
 	if r.Warn != nil {
 		r.Warn(text)
 	}
 }
 
-func (r Request) check(maxLease time.Duration) error {
+func (r *Request) check(maxLease time.Duration) error {
 	switch name := r.Key.Name; {
 	case name == "" || len(name) > NameMax || !utf8.ValidString(name):
 		return fmt.Errorf("lock name %.64q: want valid UTF-8 of 1 to %d bytes", name, NameMax)

@@ -14,10 +14,10 @@ import (
 // "!".
 const partition = "!locks"
 
-// rowKept is how long after its Until a row may stay in the table before the
-// table's own expiry removes it. It only has to be far longer than any lease
-// is out of date; a day also leaves the traces of a crash readable.
-const rowKept = 24 * time.Hour
+// rowRetention is how long after its Until a row may stay in the table before
+// the table's own expiry removes it. It only has to be far longer than clocks
+// are off; a day also leaves the traces of a crash readable.
+const rowRetention = 24 * time.Hour
 
 // Key addresses the row of one lock.
 type Key struct {
@@ -30,15 +30,27 @@ type Key struct {
 // "<tenant>/!locks".
 func (k Key) Partition() string { return k.Tenant.Partition(partition) }
 
-// UnixMilli is a moment on the table's clock in milliseconds since 1970. The zero
-// UnixMilli stands for "not known".
+// UnixMilli is a moment on the table's clock in milliseconds since 1970. The
+// zero UnixMilli stands for "not known".
 type UnixMilli int64
 
-// Time returns s as a time in UTC, for people.
-func (s UnixMilli) Time() time.Time { return time.UnixMilli(int64(s)).UTC() }
+// Time returns m as a time in UTC.
+func (m UnixMilli) Time() time.Time { return time.UnixMilli(int64(m)).UTC() }
 
-// Holder says who asked for a lock. It is for people who look at the table;
-// no decision depends on it. Empty fields are not stored.
+// ceilUnixMilli and floorUnixMilli round a time to milliseconds: up where a row
+// must not run out too soon, down where it must not seem to have run out.
+func ceilUnixMilli(t time.Time) UnixMilli {
+	m := floorUnixMilli(t)
+	if m.Time().Before(t) {
+		m++
+	}
+	return m
+}
+
+func floorUnixMilli(t time.Time) UnixMilli { return UnixMilli(t.UnixMilli()) }
+
+// Holder describes the caller that acquired a lock. It is for operators who
+// read the table; no decision depends on it. Empty fields are not stored.
 type Holder struct {
 	HostKind string // "lambda", "task", "cli"; attribute "host_kind" of by
 	HostName string // the machine or function; "host_name"
@@ -47,7 +59,7 @@ type Holder struct {
 	Script   string // the script's name; "script"
 }
 
-// Attributes returns the attributes of by that are stored.
+// Attributes returns the fields that are stored, by the names of their attributes.
 func (h Holder) Attributes() map[string]string {
 	all := map[string]string{
 		"host_kind": h.HostKind, "host_name": h.HostName, "process": h.Process, "run": h.Run, "script": h.Script,
@@ -62,8 +74,8 @@ func (h Holder) Attributes() map[string]string {
 type Row struct {
 	Key             // "p" and "k", strings
 	Owner string    // "owner", string: 32 hexadecimal digits, never used twice
-	Start UnixMilli // "start", number: the latest moment at which asking can have begun
-	Until UnixMilli // "until", number: from here on anybody may take the lock
+	Start UnixMilli // "start", number: the latest moment at which the lease can have begun
+	Until UnixMilli // "until", number: from here on the lock is free
 	By    Holder    // "by", map of strings
 }
 
@@ -71,7 +83,18 @@ type Row struct {
 // may remove the row by itself, in whole epoch seconds, one day after Until.
 func (r Row) Expiry() int64 {
 	const second = UnixMilli(time.Second / time.Millisecond)
-	return int64((r.Until+second-1)/second) + int64(rowKept/time.Second)
+	return int64((r.Until+second-1)/second) + int64(rowRetention/time.Second)
+}
+
+// rowLifetime is for how long a row excludes others: the lease, what a
+// machine's oscillator may be off by meanwhile, and the guard.
+func rowLifetime(lease, guard time.Duration) UnixMilli {
+	lease = ceilMillis(lease)
+	return UnixMilli(ceilMillis(lease+lease/driftRatio+guard) / time.Millisecond)
+}
+
+func ceilMillis(d time.Duration) time.Duration {
+	return (d + time.Millisecond - 1).Truncate(time.Millisecond)
 }
 
 // Table is what the protocol needs from a store. Each call is exactly one
@@ -80,12 +103,12 @@ func (r Row) Expiry() int64 {
 // the row tested is the newest one.
 //
 // An attempt whose outcome is [outcome.NotApplied] with an [*outcome.Error] that
-// is not Retryable (no such table, access denied) ends the acquisition at
-// once; every other error is waited out. Implementations are safe for use by
-// many goroutines.
+// is not Retryable (no such table, access denied) ends the call at once; every
+// other error is waited out. Implementations are safe for use by many
+// goroutines.
 type Table interface {
 	// PutLock stores row if its key has no row, or one whose Until is at most
-	// now. Otherwise the answer is [outcome.Refused] with the row in the way.
+	// now. Otherwise the answer is [outcome.Refused] with the blocking row.
 	PutLock(ctx context.Context, row Row, now UnixMilli) RowResult
 
 	// DeleteLock removes the row of key if its owner is owner. Otherwise the

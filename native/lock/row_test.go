@@ -9,7 +9,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native/lock/locktest"
 )
 
-func TestTheRowHoldsWhatTheDocumentationSays(t *testing.T) {
+func TestRowIsAsDocumented(t *testing.T) {
 	bubble(t, func(t *testing.T, s *locktest.Service) {
 		p := start(t, s, 0)
 		now := p.clock.Read()
@@ -52,7 +52,7 @@ func TestTheRowHoldsWhatTheDocumentationSays(t *testing.T) {
 	})
 }
 
-func TestNoTwoLocksShareAKey(t *testing.T) {
+func TestKeysAreUnique(t *testing.T) {
 	keys := map[[2]string]lock.Key{}
 	for _, k := range []lock.Key{{"a", "b"}, {"a", "!locks/b"}, {"ab", ""}, {"a-b", "b"}, {"a", "b/!locks"}, {"b", "b"}} {
 		at := [2]string{k.Partition(), k.Name}

@@ -14,33 +14,33 @@ import (
 	"github.com/tidelock-lua/tidelock/native/lock/locktest"
 )
 
-// world is many processes with bad clocks that want one lock over a bad
+// cluster is many processes with bad clocks that want one lock over a bad
 // network.
-type world struct {
+type cluster struct {
 	t       *testing.T
 	seed    uint64
 	service *locktest.Service
-	holding atomic.Int32
+	holders atomic.Int32
 	ran     atomic.Int32
 	puts    atomic.Int32
 }
 
-// TestInvariantsHoldUnderBadClocksAndNetworks checks, for many seeds, that
+// TestInvariantsUnderBadClocksAndNetworks checks, for many seeds, that
 // never two hold the lock, that each call runs once at most and ends by its
 // bound, that the budget is what was sent, and that nothing is left.
-func TestInvariantsHoldUnderBadClocksAndNetworks(t *testing.T) {
+func TestInvariantsUnderBadClocksAndNetworks(t *testing.T) {
 	var ran int32
 	for seed := range uint64(300) {
 		synctest.Test(t, func(t *testing.T) {
-			w := &world{t: t, seed: seed, service: locktest.NewService(nil)}
-			w.service.Latency = time.Duration(rand.New(rand.NewPCG(seed, 3)).IntN(200)) * time.Millisecond
+			c := &cluster{t: t, seed: seed, service: locktest.NewService(nil)}
+			c.service.Latency = time.Duration(rand.New(rand.NewPCG(seed, 3)).IntN(200)) * time.Millisecond
 			var wg sync.WaitGroup
 			for i := range 4 {
-				wg.Go(func() { w.live(rand.New(rand.NewPCG(seed, uint64(i)))) })
+				wg.Go(func() { c.runProcess(rand.New(rand.NewPCG(seed, uint64(i)))) })
 			}
 			wg.Wait()
-			w.checkQuiet()
-			ran += w.ran.Load()
+			c.checkQuiet()
+			ran += c.ran.Load()
 		})
 	}
 	if ran < 300 {
@@ -48,10 +48,10 @@ func TestInvariantsHoldUnderBadClocksAndNetworks(t *testing.T) {
 	}
 }
 
-// live is the life of one process: three runs at a time, each with some calls.
-func (w *world) live(rnd *rand.Rand) {
-	p := start(w.t, w.service, time.Duration(rnd.IntN(100_000)-50_000)*time.Millisecond)
-	p.machine.Run(rnd.Int64N(800) - 400)
+// runProcess runs one process: three runs at a time, each with some calls.
+func (c *cluster) runProcess(rnd *rand.Rand) {
+	p := start(c.t, c.service, time.Duration(rnd.IntN(100_000)-50_000)*time.Millisecond)
+	p.machine.SetDrift(rnd.Int64N(800) - 400)
 	faults := rand.New(rand.NewPCG(rnd.Uint64(), 4))
 	var mu sync.Mutex // guards faults
 	p.table.Fault = func(locktest.Request) locktest.Fault {
@@ -63,15 +63,15 @@ func (w *world) live(rnd *rand.Rand) {
 		if faults.IntN(3) > 0 {
 			return locktest.Fault{}
 		}
-		fates := []locktest.Fate{locktest.Answered, locktest.AnswerLost, locktest.Lost, locktest.Late, locktest.Turned, locktest.Unreachable}
-		return locktest.Fault{Fate: fates[faults.IntN(len(fates))], After: time.Duration(faults.IntN(2500)) * time.Millisecond}
+		kinds := []locktest.FaultKind{locktest.NoFault, locktest.AnswerLost, locktest.Lost, locktest.Late, locktest.Throttled, locktest.Unreachable}
+		return locktest.Fault{Kind: kinds[faults.IntN(len(kinds))], After: time.Duration(faults.IntN(2500)) * time.Millisecond}
 	}
 	var wg sync.WaitGroup
 	for range 3 {
 		own := rand.New(rand.NewPCG(rnd.Uint64(), 5))
 		wg.Go(func() {
 			for range 3 {
-				w.call(p, own)
+				c.call(p, own)
 			}
 		})
 	}
@@ -79,29 +79,29 @@ func (w *world) live(rnd *rand.Rand) {
 }
 
 // call is one call of with or turn.
-func (w *world) call(p *process, rnd *rand.Rand) {
+func (c *cluster) call(p *process, rnd *rand.Rand) {
 	r := request(
 		lease(time.Duration(100+rnd.IntN(5000))*time.Millisecond),
 		wait(time.Duration(rnd.IntN(8000))*time.Millisecond),
 		func(r *lock.Request) { r.Turn = rnd.IntN(3) == 0 },
 		func(r *lock.Request) {
-			r.Spend = func() error { w.puts.Add(1); return nil }
+			r.Spend = func() error { c.puts.Add(1); return nil }
 		})
-	ctx, cancel := context.WithTimeoutCause(w.t.Context(), 20*time.Second, errors.New("run over"))
+	ctx, cancel := context.WithTimeoutCause(c.t.Context(), 20*time.Second, errors.New("run over"))
 	defer cancel()
-	asked := time.Now()
+	started := time.Now()
 	l, _ := p.locks.Acquire(ctx, r)
 	bound := r.Lease + 2*time.Second
 	if r.Turn {
 		bound = 20*time.Second + 2*time.Second
 	}
-	if d := time.Since(asked); d > bound+time.Second {
-		w.t.Errorf("seed %d: asking took %v, want at most %v", w.seed, d, bound)
+	if d := time.Since(started); d > bound+time.Second {
+		c.t.Errorf("seed %d: a call took %v, want at most %v", c.seed, d, bound)
 	}
 	if l == nil {
 		return
 	}
-	w.hold(p, l, rnd)
+	c.hold(p, l, rnd)
 	switch rnd.IntN(6) {
 	case 0:
 		l.LetExpire()
@@ -111,32 +111,32 @@ func (w *world) call(p *process, rnd *rand.Rand) {
 }
 
 // hold works for a while, and stops at the end of the lease as a run would.
-func (w *world) hold(p *process, l *lock.Lease, rnd *rand.Rand) {
-	w.ran.Add(1)
-	if n := w.holding.Add(1); n != 1 {
-		w.t.Errorf("seed %d: %d hold the lock at once", w.seed, n)
+func (c *cluster) hold(p *process, l *lock.Lease, rnd *rand.Rand) {
+	c.ran.Add(1)
+	if n := c.holders.Add(1); n != 1 {
+		c.t.Errorf("seed %d: %d hold the lock at once", c.seed, n)
 	}
 	if p.clock.ElapsedMax() >= l.End {
-		w.t.Errorf("seed %d: acquired with nothing left", w.seed)
+		c.t.Errorf("seed %d: acquired with nothing left", c.seed)
 	}
 	work := p.clock.ElapsedMax() + time.Duration(rnd.IntN(6000))*time.Millisecond
 	for p.clock.ElapsedMax() < min(work, l.End) {
 		time.Sleep(10 * time.Millisecond)
 	}
-	w.holding.Add(-1)
+	c.holders.Add(-1)
 }
 
-func (w *world) checkQuiet() {
-	if sent := len(w.service.Requests("put")); sent > int(w.puts.Load()) {
-		w.t.Errorf("seed %d: got %d puts, want the %d that were paid for", w.seed, sent, w.puts.Load())
+func (c *cluster) checkQuiet() {
+	if sent := len(c.service.Requests("put")); sent > int(c.puts.Load()) {
+		c.t.Errorf("seed %d: got %d puts, want the %d that were paid for", c.seed, sent, c.puts.Load())
 	}
 	time.Sleep(15 * time.Second) // late requests land, leases and guards end
 	now := lock.UnixMilli(time.Now().UnixMilli())
-	for _, row := range w.service.Rows() {
+	for _, row := range c.service.Rows() {
 		if row.Until > now {
-			w.t.Errorf("seed %d: got row %+v, %d ms after everything", w.seed, row, row.Until-now)
+			c.t.Errorf("seed %d: got row %+v, %d ms after everything", c.seed, row, row.Until-now)
 		}
 	}
-	fresh := start(w.t, w.service, 0)
-	fresh.acquire(w.t, wait(0)).Release(w.t.Context())
+	fresh := start(c.t, c.service, 0)
+	fresh.acquire(c.t, wait(0)).Release(c.t.Context())
 }

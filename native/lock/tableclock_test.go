@@ -17,14 +17,14 @@ func at(r clock.Reading, date time.Time) outcome.Attempt {
 	return outcome.Attempt{Outcome: outcome.Applied, Sent: r, Received: r, Date: date}
 }
 
-// reading has both hands and the wall clock agree.
+// reading is one of clocks that agree.
 func reading(d time.Duration) clock.Reading {
 	return clock.Reading{Wall: noon.Add(d), ElapsedMax: d, ElapsedMin: d}
 }
 
 var noon = time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
 
-func TestAnUnusedClockKnowsNothing(t *testing.T) {
+func TestTableClockStartsUnknown(t *testing.T) {
 	c := lock.NewTableClock(0, nil)
 	c.Observe(at(reading(0), time.Time{}))
 	if w := c.At(reading(0)); w.Known() || w.Epoch != 0 {
@@ -32,9 +32,9 @@ func TestAnUnusedClockKnowsNothing(t *testing.T) {
 	}
 }
 
-func TestADateBoundsTheTablesClock(t *testing.T) {
+func TestTableClockIsBoundedByADate(t *testing.T) {
 	c := lock.NewTableClock(0, nil)
-	// Sent at 1.0 s, received at 1.1 s on a slow hand that is 20 ms behind.
+	// Sent at 1.0 s, received at 1.1 s with an ElapsedMin that is 20 ms behind.
 	sent, received := reading(time.Second), reading(1100*time.Millisecond)
 	received.ElapsedMin -= 20 * time.Millisecond
 	c.Observe(outcome.Attempt{Sent: sent, Received: received, Date: noon})
@@ -42,8 +42,7 @@ func TestADateBoundsTheTablesClock(t *testing.T) {
 	now := reading(3 * time.Second)
 	now.ElapsedMin -= 50 * time.Millisecond
 	got := c.At(now)
-	// From then on 1.87 s have passed on the slow hand, 2 s on the fast one;
-	// each bound has loosened by 1/2000 of the time since it was seen.
+	// Since then ElapsedMin has grown by 1.87 s, ElapsedMax by 2 s; each bound has loosened by 1/2000 of the time since it was seen.
 	earliest := noon.Add(-250*time.Millisecond + 1870*time.Millisecond - 950*time.Microsecond)
 	latest := noon.Add(1250*time.Millisecond + 2*time.Second + time.Millisecond)
 	if !got.Earliest.Equal(earliest) || !got.Latest.Equal(latest) || !got.Known() {
@@ -51,18 +50,18 @@ func TestADateBoundsTheTablesClock(t *testing.T) {
 	}
 }
 
-func TestTheBestBoundsAreKept(t *testing.T) {
+func TestTableClockKeepsTheBestBounds(t *testing.T) {
 	c := lock.NewTableClock(0, nil)
 	c.Observe(at(reading(0), noon))
 	c.Observe(at(reading(900*time.Millisecond), noon)) // narrows the upper bound
 	c.Observe(at(reading(950*time.Millisecond), noon.Add(time.Second)))
 	w := c.At(reading(950 * time.Millisecond))
 	if width := w.Latest.Sub(w.Earliest); width > 551*time.Millisecond || w.Epoch != 1 {
-		t.Errorf("got %v in era %d, want at most 551 ms in era 1", width, w.Epoch)
+		t.Errorf("got %v in epoch %d, want at most 551 ms in epoch 1", width, w.Epoch)
 	}
 }
 
-func TestABoundLoosensUntilTheTimeIsNotKnown(t *testing.T) {
+func TestTableClockLoosensUntilItIsUnknown(t *testing.T) {
 	c := lock.NewTableClock(0, nil)
 	c.Observe(at(reading(0), noon))
 	if !c.At(reading(8 * time.Minute)).Known() {
@@ -73,7 +72,7 @@ func TestABoundLoosensUntilTheTimeIsNotKnown(t *testing.T) {
 	}
 }
 
-func TestAnAnswerOutsideDropsWhatWasKnown(t *testing.T) {
+func TestTableClockBeginsAnEpochWithAContradiction(t *testing.T) {
 	for name, off := range map[string]time.Duration{"later": 2 * time.Second, "earlier": -2 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			c := lock.NewTableClock(0, nil)
@@ -81,13 +80,13 @@ func TestAnAnswerOutsideDropsWhatWasKnown(t *testing.T) {
 			c.Observe(at(reading(0), noon.Add(off)))
 			w := c.At(reading(0))
 			if w.Epoch != 2 || !w.Earliest.Equal(noon.Add(off-250*time.Millisecond)) {
-				t.Errorf("got %+v, want what the second answer says, in era 2", w)
+				t.Errorf("got %+v, want what the second answer says, in epoch 2", w)
 			}
 		})
 	}
 }
 
-func TestAWallClockThatIsOffIsReportedOnce(t *testing.T) {
+func TestSkewIsReportedOnce(t *testing.T) {
 	var got []time.Duration
 	c := lock.NewTableClock(0, func(off time.Duration) { got = append(got, off) })
 	see := func(after, wallOff time.Duration) {
@@ -105,7 +104,7 @@ func TestAWallClockThatIsOffIsReportedOnce(t *testing.T) {
 	}
 }
 
-func TestEveryWayInWhichAWallClockGoesWrongIsReported(t *testing.T) {
+func TestSkewIsReportedWheneverItChanges(t *testing.T) {
 	const far = 10 * time.Second
 	for _, test := range []struct {
 		name    string
@@ -155,7 +154,7 @@ func TestEveryWayInWhichAWallClockGoesWrongIsReported(t *testing.T) {
 
 // When an answer contradicts what was known, the wall clock is compared with
 // the answer.
-func TestAContradictionIsNoExcuseForAWallClock(t *testing.T) {
+func TestSkewIsReportedAfterAContradiction(t *testing.T) {
 	var got []time.Duration
 	c := lock.NewTableClock(0, func(off time.Duration) { got = append(got, off) })
 	c.Observe(at(reading(0), noon))
@@ -165,7 +164,7 @@ func TestAContradictionIsNoExcuseForAWallClock(t *testing.T) {
 	}
 }
 
-func TestAnEmbeddedTableIsReadWithTheWallClock(t *testing.T) {
+func TestMachineClockIsTheWallClock(t *testing.T) {
 	r := clock.Reading{Wall: noon, ElapsedMax: time.Hour, ElapsedMin: time.Minute}
 	w := lock.MachineClock{}.At(r)
 	if !w.Known() || !w.Earliest.Equal(noon) || !w.Latest.Equal(noon) {
@@ -174,15 +173,14 @@ func TestAnEmbeddedTableIsReadWithTheWallClock(t *testing.T) {
 }
 
 // However the machine's clocks are set, stopped and off, and however long
-// requests take, the truth lies within the window, or the window says that it
-// isn't known.
-func TestTheWindowContainsTheTruth(t *testing.T) {
+// requests take, true time lies within the interval.
+func TestTableClockContainsTrueTime(t *testing.T) {
 	for seed := range uint64(200) {
 		synctest.Test(t, func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 1))
 			ms := func(max int64) time.Duration { return time.Duration(rnd.Int64N(max)) * time.Millisecond }
 			m := locktest.NewMachine(ms(100_000) - 50*time.Second)
-			m.Run(rnd.Int64N(1000) - 500)
+			m.SetDrift(rnd.Int64N(1000) - 500)
 			clk := clock.NewDual(m)
 			c := lock.NewTableClock(0, nil)
 			for range 100 {
@@ -205,10 +203,10 @@ func TestTheWindowContainsTheTruth(t *testing.T) {
 				truth := time.Now()
 				w := c.At(clk.Read())
 				if w.Epoch > 0 && (w.Earliest.After(truth) || w.Latest.Before(truth)) {
-					t.Fatalf("seed %d: the truth %v is not within %v to %v", seed, truth, w.Earliest, w.Latest)
+					t.Fatalf("seed %d: true time %v is not within %v to %v", seed, truth, w.Earliest, w.Latest)
 				}
 				if w.Epoch > 1 {
-					t.Fatalf("seed %d: a right answer dropped what was known", seed)
+					t.Fatalf("seed %d: a correct answer began a new epoch", seed)
 				}
 			}
 		})

@@ -207,7 +207,7 @@ func TestTheLockIsFreeAtOnceWhenTheServerHasStopped(t *testing.T) {
 						db:query("SELECT 1 AS a") -- the connection is there, and the server executes when the end comes
 						return (select(2, pcall(native.lock.with, %q, { lease_ms = %d }, function() %s end)))`,
 						name, limit.Milliseconds(), body))
-					if got := h.released.Load().How; got != lock.Freed {
+					if got := h.released.Load().Result; got != lock.Freed {
 						t.Errorf("the lock was %v, want it to be freed", got)
 					}
 				})
@@ -255,12 +255,12 @@ func TestAServerThatHasGoneSilentHoldsNobodyUp(t *testing.T) {
 				p.cut() // so that closing is quick
 				p.release()
 				released := h.released.Load()
-				t.Logf("%v late", released.Over)
-				if r != `"deadline exceeded"` || released.How != want {
-					t.Errorf("got %s, and the lock was %v, want it to be %v", r, released.How, want)
+				t.Logf("%v late", released.Overrun)
+				if r != `"deadline exceeded"` || released.Result != want {
+					t.Errorf("got %s, and the lock was %v, want it to be %v", r, released.Result, want)
 				}
-				if released.Over > lateMax {
-					t.Errorf("it ended %v late", released.Over)
+				if released.Overrun > lateMax {
+					t.Errorf("it ended %v late", released.Overrun)
 				}
 			}
 			for name, body := range writes {
@@ -291,8 +291,8 @@ func TestAServerThatHasGoneSilentHoldsNobodyUp(t *testing.T) {
 					end)))`)
 				p.cut()
 				p.release()
-				if released := h.released.Load(); released.How != lock.Freed || released.Over > lateMax {
-					t.Errorf("the lock was %v %v late", released.How, released.Over)
+				if released := h.released.Load(); released.Result != lock.Freed || released.Overrun > lateMax {
+					t.Errorf("the lock was %v %v late", released.Result, released.Overrun)
 				}
 			})
 		})

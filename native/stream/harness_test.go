@@ -41,7 +41,7 @@ func (h *host) modules(t *testing.T, clk *clock.Dual) []native.Module {
 	h.files, h.table = map[string][]byte{}, memory.New(clk)
 	locks, err := lock.New(clk, h.table, lock.MachineClock{}, lock.Options{Events: lock.Events{
 		Release: func(r lock.ReleaseEvent) {
-			if r.How == lock.Kept {
+			if r.Result == lock.Kept {
 				h.kept.Add(1)
 			}
 		},

@@ -1,31 +1,33 @@
 package sim
 
-import "time"
+import (
+	"container/heap"
+	"time"
+)
 
 // event is something that will happen.
 type event struct {
 	at     time.Duration
-	seq    int // of events at one time, the one that was asked for first comes first
-	place  int // in the heap
+	seq    int // of two events at one time, the one scheduled first happens first
+	index  int // in the heap
 	happen func()
 }
 
-// events are those to come: a heap in which each one has four below it, the
-// next one first. Most events are timers that are never needed, so they can be
-// taken out again.
-type events struct {
-	heap []*event
-	seq  int
-	free []*event // to be used again
-}
-
-// appointment is a hold on an event that may have happened by now.
-type appointment struct {
+// timer is a reference to an event that may have happened by now.
+type timer struct {
 	event *event
 	seq   int
 }
 
-func (q *events) push(at time.Duration, happen func()) appointment {
+// eventQueue holds the events to come. Most of them are timers of requests that
+// are answered, so events can be cancelled, and their memory is used again.
+type eventQueue struct {
+	heap eventHeap
+	seq  int
+	free []*event
+}
+
+func (q *eventQueue) push(at time.Duration, happen func()) timer {
 	q.seq++
 	var e *event
 	if last := len(q.free) - 1; last >= 0 {
@@ -34,81 +36,53 @@ func (q *events) push(at time.Duration, happen func()) appointment {
 		e = new(event)
 	}
 	e.at, e.seq, e.happen = at, q.seq, happen
-	q.heap = append(q.heap, e)
-	q.up(e, len(q.heap)-1)
-	return appointment{e, e.seq}
+	heap.Push(&q.heap, e)
+	return timer{e, e.seq}
 }
 
-// pop takes the next event out.
-func (q *events) pop() *event {
-	first := q.heap[0]
-	q.remove(0)
-	return first
-}
+// pop removes the next event.
+func (q *eventQueue) pop() *event { return heap.Pop(&q.heap).(*event) }
 
-// cancel takes an event out, unless that has happened.
-func (q *events) cancel(a appointment) {
-	if e := a.event; e.seq == a.seq {
-		q.remove(e.place)
+// cancel removes the event of t, unless it has happened.
+func (q *eventQueue) cancel(t timer) {
+	if e := t.event; e.seq == t.seq {
+		heap.Remove(&q.heap, e.index)
 		q.recycle(e)
 	}
 }
 
-// recycle takes back an event that is out of the heap.
-func (q *events) recycle(e *event) {
+// recycle takes back an event that is not in the heap any more.
+func (q *eventQueue) recycle(e *event) {
 	e.seq, e.happen = 0, nil
 	q.free = append(q.free, e)
 }
 
-// remove closes the gap that an event leaves with the last one.
-func (q *events) remove(place int) {
-	end := len(q.heap) - 1
-	last := q.heap[end]
-	q.heap[end] = nil
-	q.heap = q.heap[:end]
-	if place < end {
-		q.down(last, place)
-		if last.place == place {
-			q.up(last, place)
-		}
-	}
+// eventHeap is a [heap.Interface] whose first element is the next event.
+type eventHeap []*event
+
+func (h eventHeap) Len() int { return len(h) }
+
+func (h eventHeap) Less(i, j int) bool {
+	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].seq < h[j].seq
 }
 
-// up puts e where it belongs, at place or above.
-func (q *events) up(e *event, place int) {
-	for place > 0 {
-		above := (place - 1) / 4
-		if !e.before(q.heap[above]) {
-			break
-		}
-		q.put(q.heap[above], place)
-		place = above
-	}
-	q.put(e, place)
+func (h eventHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
 }
 
-// down puts e where it belongs, at place or below.
-func (q *events) down(e *event, place int) {
-	for {
-		below := 4*place + 1
-		if below >= len(q.heap) {
-			break
-		}
-		next := below
-		for i := below + 1; i < min(below+4, len(q.heap)); i++ {
-			if q.heap[i].before(q.heap[next]) {
-				next = i
-			}
-		}
-		if !q.heap[next].before(e) {
-			break
-		}
-		q.put(q.heap[next], place)
-		place = next
-	}
-	q.put(e, place)
+// Push appends x, which is an *event.
+func (h *eventHeap) Push(x any) {
+	e := x.(*event)
+	e.index = len(*h)
+	*h = append(*h, e)
 }
 
-func (q *events) put(e *event, place int) { q.heap[place], e.place = e, place }
-
-func (e *event) before(f *event) bool { return e.at < f.at || e.at == f.at && e.seq < f.seq }
+// Pop removes the last element.
+func (h *eventHeap) Pop() any {
+	last := len(*h) - 1
+	e := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	return e
+}

@@ -6,15 +6,15 @@ import (
 	"github.com/tidelock-lua/tidelock/native/lock"
 )
 
-// mutant says what is broken on purpose. The zero mutant is the real thing.
+// mutant is what is broken on purpose. The zero mutant breaks nothing.
 type mutant struct {
 	// acquire replaces the lock.
-	acquire func(*process, context.Context, lock.Request) (*held, error)
-	// table and time stand between the protocol and the world.
+	acquire func(*process, context.Context, lock.Request) (*heldLock, error)
+	// table and time replace what the protocol uses, and wrap it.
 	table func(*process, lock.Table) lock.Table
 	time  func(lock.TableTime) lock.TableTime
-	// early lets holders release before their last write.
-	early bool
-	// forgets lets holders release although a write of theirs is out.
-	forgets bool
+	// releasesEarly lets holders release before their last write.
+	releasesEarly bool
+	// releasesInDoubt lets holders release although a write is in doubt.
+	releasesInDoubt bool
 }

@@ -9,44 +9,44 @@ import (
 	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
-// trip is what happens to one request.
-type trip struct {
-	out, back time.Duration
-	fate      fate
-	again     bool // its answer is delivered twice
-	broken    bool // its connection breaks before it arrives
-	undated   bool // its answer has no date, if it is turned down
+// roundTrip is what happens to one request.
+type roundTrip struct {
+	out, back    time.Duration // how long the request and the answer take
+	fault        fault
+	again        bool // the answer is delivered twice
+	disconnected bool // the connection breaks before the request arrives
+	undated      bool // the answer has no date, if the request is not applied
 }
 
-type fate string
+type fault string
 
 const (
-	answered    fate = "answered"
-	lost        fate = "lost"       // never arrives
-	unanswered  fate = "unanswered" // arrives, but its answer is lost
-	late        fate = "late"       // arrives much later
-	turned      fate = "turned"     // arrives, and is turned down
-	denied      fate = "denied"     // arrives, and is turned down for good
-	unreachable fate = "unreachable"
+	answered    fault = "answered"
+	lost        fault = "lost"       // never arrives
+	unanswered  fault = "unanswered" // arrives, but the answer is lost
+	late        fault = "late"       // arrives much later
+	throttled   fault = "turned"     // arrives, and is rejected for load
+	denied      fault = "denied"     // arrives, and is rejected for good
+	unreachable fault = "unreachable"
 )
 
-// trip draws what happens to the next request.
-func (w *world) trip() trip {
-	rnd := w.rnd
-	t := trip{out: around(rnd, w.network.latency), back: around(rnd, w.network.latency), fate: answered}
+// roundTrip draws what happens to the next request.
+func (sim *simulation) roundTrip() roundTrip {
+	rnd := sim.rnd
+	t := roundTrip{out: around(rnd, sim.network.latency), back: around(rnd, sim.network.latency), fault: answered}
 	t.again = rnd.IntN(20) == 0
-	if rnd.Float64() < w.network.faults {
+	if rnd.Float64() < sim.network.faults {
 		t.undated = rnd.IntN(10) == 0
-		t.fate = pick(rnd, answered, lost, unanswered, unanswered, late, late, turned, turned, unreachable, unreachable)
+		t.fault = pick(rnd, answered, lost, unanswered, unanswered, late, late, throttled, throttled, unreachable, unreachable)
 		if rnd.IntN(30) == 0 {
-			t.fate = denied
+			t.fault = denied
 		}
-		switch t.fate {
+		switch t.fault {
 		case answered: // but slowly
 			t.back += between(rnd, 0, 3*time.Second)
 		case late:
-			t.out += between(rnd, 0, pick(rnd, time.Second, w.network.late))
-			t.broken = rnd.IntN(2) == 0
+			t.out += between(rnd, 0, pick(rnd, time.Second, sim.network.late))
+			t.disconnected = rnd.IntN(2) == 0
 		}
 	}
 	return t
@@ -59,102 +59,101 @@ var (
 	errNoAnswer  = errors.New("connection reset")
 )
 
-// send sends a request, which does land when it arrives, whether its sender
-// still lives or not. It returns when the answer has come, the connection has
-// broken, or ctx is over. Only what the service answers has a date; what it
-// turns down may have none.
-func (p *process) send(ctx context.Context, t trip, land func()) (end fate, date time.Time) {
-	w := p.world
+// send sends a request, which calls land when it arrives, whether its sender is
+// still alive or not. It returns when the answer has come, the connection has
+// broken, or ctx is done. Only an answer has a date, but for some rejections.
+func (p *process) send(ctx context.Context, t roundTrip, land func()) (end fault, date time.Time) {
+	sim := p.sim
 	if ctx.Err() != nil {
 		return unreachable, time.Time{}
 	}
 	end = lost
-	w.current.wait(func(wake func()) {
-		answer := func(f fate) {
-			dated := w.service.date()
+	sim.current.wait(func(wake func()) {
+		answer := func(f fault) {
+			dated := sim.service.date()
 			if t.undated && f != answered {
 				dated = time.Time{}
 			}
 			deliver := func() { end, date = f, dated; wake() }
-			w.after(t.back, deliver)
+			sim.after(t.back, deliver)
 			if t.again {
-				w.after(2*t.back, deliver)
+				sim.after(2*t.back, deliver)
 			}
 		}
-		w.after(t.out, func() {
-			switch t.fate {
+		sim.after(t.out, func() {
+			switch t.fault {
 			case answered, late:
 				land()
 				answer(answered)
 			case unanswered:
 				land()
-				w.after(t.back, wake)
-			case turned, denied:
-				answer(t.fate)
+				sim.after(t.back, wake)
+			case throttled, denied:
+				answer(t.fault)
 			}
 		})
 		switch {
-		case t.broken:
-			w.after(t.back, wake)
-		case t.fate == lost, t.fate == unreachable:
-			w.after(t.out+t.back, func() { end = t.fate; wake() })
+		case t.disconnected:
+			sim.after(t.back, wake)
+		case t.fault == lost, t.fault == unreachable:
+			sim.after(t.out+t.back, func() { end = t.fault; wake() })
 		}
-		w.current.timerOf(ctx)
+		sim.current.timerOf(ctx)
 	})
-	if ctx.Err() != nil && end != lost && w.rnd.IntN(2) == 0 {
+	if ctx.Err() != nil && end != lost && sim.rnd.IntN(2) == 0 {
 		return lost, time.Time{} // the timer was seen first
 	}
 	return end, date
 }
 
-// table is one process's way to the locks of the service.
+// table is one process's connection to the locks of the service.
 type table struct{ process *process }
 
 // PutLock is one attempt of a put.
 func (t table) PutLock(ctx context.Context, row lock.Row, now lock.UnixMilli) lock.RowResult {
 	p := t.process
-	w := p.world
-	w.counts.puts++
-	sent := put{sent: w.now, from: w.now, lease: w.current.lease, process: p}
-	if !w.current.turn {
-		sent.from = w.current.asked
+	sim := p.sim
+	sim.counts.puts++
+	sent := putInfo{sent: sim.now, from: sim.now, lease: sim.current.lease, process: p}
+	if !sim.current.turn {
+		sent.from = sim.current.started
 	}
-	a := t.send(ctx, func() (outcome.Outcome, *lock.Row) { return w.service.putLock(row, now, sent) },
+	a := t.send(ctx, func() (outcome.Outcome, *lock.Row) { return sim.service.putLock(row, now, sent) },
 		"put", row.Key, row.Owner)
-	w.current.usable = a.Outcome == outcome.Applied || a.Outcome == outcome.Refused
+	sim.current.usable = a.Outcome == outcome.Applied || a.Outcome == outcome.Refused
 	return a
 }
 
 // DeleteLock is one attempt of a conditional delete.
 func (t table) DeleteLock(ctx context.Context, key lock.Key, owner string) lock.RowResult {
-	s := t.process.world.service
+	s := t.process.sim.service
 	return t.send(ctx, func() (outcome.Outcome, *lock.Row) { return s.deleteLock(key, owner) },
 		"delete", key, owner)
 }
 
 func (t table) send(ctx context.Context, land func() (outcome.Outcome, *lock.Row), op string, key lock.Key, owner string) lock.RowResult {
 	p := t.process
-	w := p.world
+	sim := p.sim
 	a := lock.RowResult{Attempt: outcome.Attempt{Sent: p.clock.Read()}}
-	tr := w.trip()
-	n := w.number()
-	if w.log != nil {
-		w.logf("p%d #%d %s %s as %s: %s, %v out, %v back", p.id, n, op, key.Name, w.nameOf(owner), tr.fate, tr.out, tr.back)
+	tr := sim.roundTrip()
+	n := sim.number()
+	if sim.log != nil {
+		sim.logf("p%d #%d %s %s as %s: %s, %v out, %v back", p.id, n, op, key.Name, sim.nameOf(owner), tr.fault, tr.out, tr.back)
 	}
 
 	var result outcome.Outcome
 	var old *lock.Row
 	end, date := p.send(ctx, tr, func() {
 		result, old = land()
-		if w.log != nil {
-			w.logf("p%d #%d %s lands: %s", p.id, n, op, outcomeNames[result])
+		if sim.log != nil {
+			sim.logf("p%d #%d %s arrives: %v", p.id, n, op, result)
 		}
 	})
 	a.Date = date
 	switch end {
 	case answered:
 		a.Outcome, a.Old = result, old
-	case turned:
+	case throttled:
 		a.Outcome, a.Err = outcome.NotApplied, errThrottled
 	case denied:
 		a.Outcome, a.Err = outcome.NotApplied, errDenied
@@ -164,12 +163,8 @@ func (t table) send(ctx context.Context, land func() (outcome.Outcome, *lock.Row
 		a.Outcome, a.Err = outcome.Unknown, errNoAnswer
 	}
 	a.Received = p.clock.Read()
-	if w.log != nil {
-		w.logf("p%d #%d %s is %s", p.id, n, op, outcomeNames[a.Outcome])
+	if sim.log != nil {
+		sim.logf("p%d #%d %s is %v", p.id, n, op, a.Outcome)
 	}
 	return a
-}
-
-var outcomeNames = map[outcome.Outcome]string{
-	outcome.Unknown: "unknown", outcome.Applied: "applied", outcome.Refused: "refused", outcome.NotApplied: "not applied",
 }

@@ -12,95 +12,95 @@ import (
 
 // patch is a mutation of the protocol's own text.
 type patch struct {
-	name    string
-	file    string   // below the root of the repository
-	changes []string // each text, and what takes its place
-	breaks  promise
+	name     string
+	file     string   // below the root of the repository
+	changes  []string // each text, and what takes its place
+	violates property
 }
 
 var patches = []patch{
-	{"hands never re-based", "native/vm/clock.go", []string{
-		"handsApart = 10 * time.Millisecond",
-		"handsApart = 1 << 62",
-	}, excludes},
-	{"leases on the monotonic clock alone", "native/vm/clock.go", []string{
-		"r.Fast = b.fast + max(wall, mono, 0)",
-		"r.Fast = b.fast + max(mono, 0)",
-	}, excludes},
-	{"leases on the wall clock alone", "native/vm/clock.go", []string{
-		"r.Fast = b.fast + max(wall, mono, 0)",
-		"r.Fast = b.fast + max(wall, 0)",
-	}, excludes},
-	{"owner used again after a delete", "native/lock/attempt.go", []string{
-		"a.req.HostEnd)\n\ta.renew()\n",
-		"a.req.HostEnd)\n\ta.open = nil\n",
-	}, excludes},
-	{"time asked for with the call's own owner", "native/lock/attempt.go", []string{
+	{"the clocks are never re-based", "native/clock/dual.go", []string{
+		"MaxDivergence = 10 * time.Millisecond",
+		"MaxDivergence = 1 << 62",
+	}, exclusion},
+	{"leases on the monotonic clock alone", "native/clock/dual.go", []string{
+		"r.ElapsedMax = b.elapsedMax + max(wall, mono, 0)",
+		"r.ElapsedMax = b.elapsedMax + max(mono, 0)",
+	}, exclusion},
+	{"leases on the wall clock alone", "native/clock/dual.go", []string{
+		"r.ElapsedMax = b.elapsedMax + max(wall, mono, 0)",
+		"r.ElapsedMax = b.elapsedMax + max(wall, 0)",
+	}, exclusion},
+	{"an owner is used again after a delete", "native/lock/attempt.go", []string{
+		"a.req.HostEnd)\n\ta.renewOwner()\n",
+		"a.req.HostEnd)\n\ta.inDoubt = nil\n",
+	}, exclusion},
+	{"the probe has the call's own owner", "native/lock/attempt.go", []string{
 		"a.delete(ctx, a.req.Key, newOwner(), ",
 		"a.delete(ctx, a.req.Key, a.owner, ",
-	}, excludes},
+	}, exclusion},
 	{"turn's lease counted from the answer", "native/lock/attempt.go", []string{
-		"end := t.from + a.req.runFor()\n",
-		"end := t.from + a.req.runFor()\n\tif a.req.Turn {\n\t\tend = now.Fast + a.req.runFor()\n\t}\n",
-	}, excludes},
-	{"put believed although its answer contradicts the time", "native/lock/attempt.go", []string{
-		"case a.time.At(now).Era != a.era:",
+		"end := p.leaseFrom + a.req.holderLease()\n",
+		"end := p.leaseFrom + a.req.holderLease()\n\tif a.req.Turn {\n\t\tend = now.ElapsedMax + a.req.holderLease()\n\t}\n",
+	}, exclusion},
+	{"a put is believed although its answer contradicts the time", "native/lock/attempt.go", []string{
+		"case a.time.At(now).Epoch != a.epoch:",
 		"case false:",
-	}, excludes},
+	}, exclusion},
 	{"start is the earliest", "native/lock/attempt.go", []string{
-		"stampUp(a.time.At(from).Latest)",
-		"stampUp(a.time.At(from).Earliest)",
-	}, excludes},
-	{"the answer's date taken for exact", "native/lock/tableclock.go", []string{
-		"dateLate   = time.Second + dateSpread",
-		"dateLate   = 0",
-	}, excludes},
-	{"put before the time is known", "native/lock/tableclock.go", []string{
-		"return w.Era > 0 && w.Latest.Sub(w.Earliest) <= knownWithin",
+		"ceilUnixMilli(a.time.At(from).Latest)",
+		"ceilUnixMilli(a.time.At(from).Earliest)",
+	}, exclusion},
+	{"the answer's date is taken for exact", "native/lock/tableclock.go", []string{
+		"dateLag    = time.Second + dateSpread",
+		"dateLag    = 0",
+	}, exclusion},
+	{"a put before the time is known", "native/lock/tableclock.go", []string{
+		"return i.Epoch > 0 && i.Latest.Sub(i.Earliest) <= knownWidthMax",
 		"return true",
-	}, ends},
-	{"put before the time is known, and believed", "native/lock/attempt.go", []string{
-		"if !w.Known() {\n\t\tbefore",
-		"if false {\n\t\tbefore",
-		"case a.time.At(now).Era != a.era:",
-		"case a.era != 0 && a.time.At(now).Era != a.era:",
-	}, excludes},
+	}, termination},
+	{"a put before the time is known, and believed", "native/lock/attempt.go", []string{
+		"if !interval.Known() {\n\t\tr :=",
+		"if false {\n\t\tr :=",
+		"case a.time.At(now).Epoch != a.epoch:",
+		"case a.epoch != 0 && a.time.At(now).Epoch != a.epoch:",
+	}, exclusion},
 	{"a contradiction is averaged in", "native/lock/tableclock.go", []string{
-		"if c.era == 0 || seen.Earliest.After(known.Latest) || seen.Latest.Before(known.Earliest) {",
-		"if c.era == 0 {",
-	}, excludes},
-	{"no owner of its own for each call", "native/lock/attempt.go", []string{
+		"if c.epoch == 0 || seen.Earliest.After(known.Latest) || seen.Latest.Before(known.Earliest) {",
+		"if c.epoch == 0 {",
+	}, exclusion},
+	{"all calls have one owner", "native/lock/acquisition.go", []string{
 		"\trand.Read(b[:])",
 		"\trand.Read(b[:0])",
-	}, excludes},
+	}, exclusion},
 	{"a lease begins with nothing left", "native/lock/attempt.go", []string{
-		"case now.Fast >= end:",
+		"case now.ElapsedMax >= end:",
 		"case false:",
-	}, stops},
+	}, leaseBound},
 	{"only the first attempt is paid for", "native/lock/attempt.go", []string{
 		"if err := a.req.spend(); err != nil {",
-		"if err := a.req.spend(); err != nil && a.started == 1 {",
-	}, costs},
-	{"trouble is told as a refusal", "native/lock/attempt.go", []string{
-		"a.giveUp(ctx)\n\treturn nil, a.failed",
-		"a.giveUp(ctx)\n\treturn nil, nil",
-	}, tells},
-	{"an attempt takes as long as it takes", "native/lock/attempt.go", []string{
+		"if err := a.req.spend(); err != nil && a.attempts == 1 {",
+	}, budget},
+	{"an error is told as a refusal", "native/lock/acquisition.go", []string{
+		"a.cleanUp(ctx)\n\treturn nil, a.lastErr",
+		"a.cleanUp(ctx)\n\treturn nil, ErrHeld",
+	}, refusal},
+	{"an attempt has no time limit", "native/lock/attempt.go", []string{
 		"return min(attemptMax, left)",
 		"return min(time.Hour, left+time.Hour)",
-	}, ends},
-	{"a release takes as long as it takes", "native/lock/release.go", []string{
-		"releaseMax   = 2 * time.Second",
-		"releaseMax   = time.Minute",
-	}, ends},
-	{"a refused caller keeps its place in the queue", "native/lock/lease.go", []string{
-		"if lease == nil {\n\t\t\tl.rows",
-		"if lease == nil && err != nil {\n\t\t\tl.rows",
-	}, ends},
+	}, termination},
+	{"a release has no time limit", "native/lock/release.go", []string{
+		"releaseMax      = 2 * time.Second",
+		"releaseMax      = time.Minute",
+	}, termination},
+	{"a refused caller keeps its slot in the queue", "native/lock/locks.go", []string{
+		"if err != nil {\n\t\t\tl.rows",
+		"if err != nil && err != ErrHeld {\n\t\t\tl.rows",
+	}, termination},
 	{"a timer is not stopped", "native/lock/release.go", []string{
 		"defer cancel()",
 		"_ = cancel",
-	}, ends},
+	}, termination},
 }
 
 // TestPatchesAreCaught builds the test of the seeds with one patched file, and
@@ -111,7 +111,7 @@ func TestPatchesAreCaught(t *testing.T) {
 	}
 	for _, p := range patches {
 		t.Run(p.name, func(t *testing.T) {
-			out, err := testSeeds(p.breaks, "-overlay", p.overlay(t))
+			out, err := testSeeds(p.violates, "-overlay", p.overlay(t))
 			caught := regexp.MustCompile(`seed \d+: .*`).Find(out)
 			if err == nil || caught == nil {
 				t.Fatalf("got %v, want a seed that fails:\n%s", err, out)

@@ -7,70 +7,70 @@ import (
 
 // plan is what a seed decides before anything happens.
 type plan struct {
-	processes int
-	names     int
-	calls     int // of each caller
-	guard     time.Duration
-	network   network
-	tempers   []temper // of machines, to choose from
-	crashes   bool
-	leases    leases
+	processCount int
+	names        int
+	calls        int // of each caller
+	guard        time.Duration
+	network      network
+	profiles     []clockProfile // of machines, to choose from
+	crashes      bool
+	leases       leases
 }
 
-// network is how requests fare.
+// network is the quality of a network.
 type network struct {
 	name    string
 	latency time.Duration // of one way, on average
-	faults  float64       // of all requests, meet with a fault
-	late    time.Duration // the most by which a request that is late is late
+	faults  float64       // the share of requests that have a fault
+	late    time.Duration // how long a late request takes at most
 }
 
-// temper is how a machine's clocks behave.
-type temper int
+// clockProfile is how a machine's clocks behave.
+type clockProfile int
 
 const (
-	steady   temper = iota // wrong, but even
-	restless               // wall clock set forth and back, suspended, frozen
-	stopping               // both clocks stand still while nothing is asked or held
+	steady   clockProfile = iota // wrong, but undisturbed
+	unstable                     // wall clock set forward and back, suspended, frozen
+	stopping                     // both clocks stop while no call is made and no lock held
 )
 
-func (t temper) String() string { return [...]string{"steady", "restless", "stopping"}[t] }
+func (t clockProfile) String() string { return [...]string{"steady", "unstable", "stopping"}[t] }
 
 func newPlan(rnd *rand.Rand) plan {
 	p := plan{
-		processes: 2 + rnd.IntN(7),
-		names:     1 + rnd.IntN(3),
-		calls:     3 + rnd.IntN(6),
-		guard:     pick(rnd, time.Second, 2*time.Second, 2*time.Second, 3*time.Second),
+		processCount: 2 + rnd.IntN(7),
+		names:        1 + rnd.IntN(3),
+		calls:        3 + rnd.IntN(6),
+		guard:        pick(rnd, time.Second, 2*time.Second, 2*time.Second, 3*time.Second),
 		network: pick(rnd,
 			network{"good", between(rnd, time.Millisecond, 60*time.Millisecond), 0, 0},
 			network{"fair", between(rnd, time.Millisecond, 200*time.Millisecond), 0.1, 3 * time.Second},
 			network{"fair", between(rnd, time.Millisecond, 50*time.Millisecond), 0.2, 3 * time.Second},
 			network{"bad", between(rnd, 5*time.Millisecond, 500*time.Millisecond), 0.4, 30 * time.Second},
 		),
-		tempers: pick(rnd,
-			[]temper{steady},
-			[]temper{restless},
-			[]temper{steady, restless},
-			[]temper{steady, stopping},
-			[]temper{steady, restless, stopping},
+		profiles: pick(rnd,
+			[]clockProfile{steady},
+			[]clockProfile{unstable},
+			[]clockProfile{steady, unstable},
+			[]clockProfile{steady, stopping},
+			[]clockProfile{steady, unstable, stopping},
 		),
 		crashes: rnd.IntN(3) == 0,
 		leases:  drawLeases(rnd),
 	}
-	if p.leases == hasty {
+	if p.leases == short {
 		p.names = 1
 		p.network = network{"nearby", between(rnd, time.Millisecond, 20*time.Millisecond), 0.4, 2 * time.Second}
 	}
 	return p
 }
 
-// leases is what leases are like.
+// leases is how long leases are.
 type leases int
 
 const (
 	mixed leases = iota // most of seconds, some of milliseconds, a few of up to an hour
-	hasty               // all shorter than many a request takes, taken in turn by callers who ask often
+	short               // all shorter than many a request takes, by turn with a short poll
 	long                // all of up to an hour
 )
 
@@ -79,7 +79,7 @@ func drawLeases(rnd *rand.Rand) leases {
 	case n == 0:
 		return long
 	case n < 15:
-		return hasty
+		return short
 	}
 	return mixed
 }
@@ -87,7 +87,7 @@ func drawLeases(rnd *rand.Rand) leases {
 // lease draws the length of a lease.
 func (p plan) lease(rnd *rand.Rand) time.Duration {
 	switch p.leases {
-	case hasty:
+	case short:
 		return between(rnd, 20*time.Millisecond, time.Second)
 	case long:
 		return between(rnd, 20*time.Minute, time.Hour)

@@ -19,32 +19,32 @@ var (
 	oneSeed  = flag.Int64("seed", -1, "run this seed alone, and print what happens")
 	seeds    = flag.Uint64("seeds", 10_000, "how many seeds to run")
 	first    = flag.Uint64("first", 0, "the first of them")
-	only     = flag.String("promise", "", "look at this promise alone: stops, excludes, ends, costs, tells")
-	progress = flag.Uint64("progress", 0, "print a line each time that so many seeds are done")
+	only     = flag.String("property", "", "check this property alone: exclusion, lease, termination, budget, refusal")
+	progress = flag.Uint64("progress", 0, "print a line after each so many seeds")
 )
 
-// runSeed runs a world in a bubble, because the queue of a process has timers
-// of its own. A bubble doesn't end before all that were started in it have.
-func runSeed(t *testing.T, seed uint64, broken mutant, only promise, log func(string)) (w *world) {
-	synctest.Test(t, func(*testing.T) { w = run(seed, broken, only, log) })
-	return w
+// runSeed runs a simulation in a bubble, because the queue of a process has
+// timers of its own. A bubble doesn't end before all its goroutines have.
+func runSeed(t *testing.T, seed uint64, m mutant, only property, log func(string)) (sim *simulation) {
+	synctest.Test(t, func(*testing.T) { sim = run(seed, m, only, log) })
+	return sim
 }
 
 func TestSeeds(t *testing.T) {
 	if *oneSeed >= 0 {
-		w := runSeed(t, uint64(*oneSeed), mutant{}, promise(*only), func(line string) { t.Log(line) })
-		for _, text := range w.found {
+		sim := runSeed(t, uint64(*oneSeed), mutant{}, property(*only), func(line string) { t.Log(line) })
+		for _, text := range sim.violations {
 			t.Error(text)
 		}
 		return
 	}
 	s := search{seeds: *seeds}
 	if underRaceDetector() {
-		// It makes a world fifteen times as slow and finds little where one
-		// thing happens at a time. So it sees a few, and the others run in a
-		// test that is built without it.
+		// It makes a simulation fifteen times as slow and finds little where one
+		// goroutine runs at a time. So it checks a few seeds, and all of them
+		// run in a test that is built without it.
 		s.seeds /= 50
-		out, err := testSeeds(promise(*only))
+		out, err := testSeeds(property(*only))
 		if t.Logf("%s", out); err != nil {
 			t.Fatal(err)
 		}
@@ -60,20 +60,20 @@ func TestSeeds(t *testing.T) {
 		}
 	})
 	t.Log(&s)
-	if sum := s.sum; sum.acquired < int(s.seeds) || sum.kept == 0 || sum.queued == 0 || sum.healed == 0 || sum.crashes == 0 || sum.stopped == 0 {
-		t.Errorf("got %+v, want much of each", sum)
+	if sum := s.sum; sum.acquired < int(s.seeds) || sum.kept == 0 || sum.queued == 0 || sum.resolved == 0 || sum.crashes == 0 || sum.stopped == 0 {
+		t.Errorf("got %+v, want many of each", sum)
 	}
 }
 
 // testSeeds runs TestSeeds in a test that is built with these arguments and
 // without the race detector.
-func testSeeds(only promise, args ...string) (output []byte, err error) {
+func testSeeds(only property, args ...string) (output []byte, err error) {
 	args = append([]string{"test", "-race=false", "-count=1", "-v", "-timeout=10m", "-run=^TestSeeds$"}, args...)
-	args = append(args, ".", "-promise", string(only), "-seeds", fmt.Sprint(*seeds), "-first", fmt.Sprint(*first))
+	args = append(args, ".", "-property", string(only), "-seeds", fmt.Sprint(*seeds), "-first", fmt.Sprint(*first))
 	return exec.Command("go", args...).CombinedOutput()
 }
 
-// search looks for seeds that break a promise, until it has found one.
+// search looks for a seed that violates a property.
 type search struct {
 	seeds uint64
 	begin time.Time
@@ -84,32 +84,32 @@ type search struct {
 	failed bool
 }
 
-// twice is how many seeds there are to one that is run twice.
-const twice = 20
+// repeatEvery is how many seeds there are to one that is run twice.
+const repeatEvery = 20
 
-// run runs one seed of each so many.
+// run runs the part of the seeds that is one of parts.
 func (s *search) run(t *testing.T, part, parts uint64) {
 	for n := part; n < s.seeds; n += parts {
 		seed := *first + n
-		w := runSeed(t, seed, mutant{}, promise(*only), nil)
-		for _, text := range w.found {
+		sim := runSeed(t, seed, mutant{}, property(*only), nil)
+		for _, text := range sim.violations {
 			t.Errorf("seed %d: %s", seed, text)
 		}
-		if n%twice == 0 {
-			if again := runSeed(t, seed, mutant{}, promise(*only), nil); again.counts != w.counts || again.now != w.now {
-				t.Errorf("seed %d: got %+v once and %+v once, want the same", seed, w.counts, again.counts)
+		if n%repeatEvery == 0 {
+			if again := runSeed(t, seed, mutant{}, property(*only), nil); again.counts != sim.counts || again.now != sim.now {
+				t.Errorf("seed %d: got %+v once and %+v once, want the same", seed, sim.counts, again.counts)
 			}
 		}
 		if t.Failed() {
 			t.Errorf("repeat it by: make sim SEED=%d", seed)
 		}
-		if s.add(w.counts, t.Failed()) {
+		if s.add(sim.counts, t.Failed()) {
 			return
 		}
 	}
 }
 
-// add counts what has happened in a world. It says whether the search is over.
+// add adds the counts of a simulation. It reports whether the search is over.
 func (s *search) add(c counts, failed bool) bool {
 	s.mu.Lock()
 	s.done++
@@ -124,7 +124,7 @@ func (s *search) add(c counts, failed bool) bool {
 	return over
 }
 
-// String says how far the search is, and what it has seen.
+// String describes the progress of the search.
 func (s *search) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +139,7 @@ func underRaceDetector() bool {
 	return ok && slices.Contains(build.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
-func TestASeedGivesTheSameRunEachTime(t *testing.T) {
+func TestSeedRepeatsItsHistory(t *testing.T) {
 	for seed := range uint64(50) {
 		var first, second []string
 		runSeed(t, seed, mutant{}, "", func(line string) { first = append(first, line) })

@@ -80,7 +80,7 @@ func (t *Traces) Locks() lock.Events {
 				attribute.String("tidelock.lock.scope", a.Scope.String()))
 		},
 		Release: func(r lock.ReleaseEvent) {
-			t.past("lock hold", r.Held, r.By, r.Key, attribute.String("tidelock.lock.released", r.How.String()),
+			t.past("lock hold", r.Held, r.By, r.Key, attribute.String("tidelock.lock.released", r.Result.String()),
 				attribute.String("tidelock.lock.scope", r.Scope.String()))
 		},
 	}

@@ -146,7 +146,7 @@ func (m *Metrics) Locks() lock.Events {
 			if r.Lease > 0 {
 				m.leaseUsed.WithLabelValues(scope).Observe(float64(r.Held) / float64(r.Lease))
 			}
-			m.lockReleases.WithLabelValues(r.How.String()).Inc()
+			m.lockReleases.WithLabelValues(r.Result.String()).Inc()
 		},
 	}
 }

@@ -14,21 +14,21 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-// Contract checks that a store keeps what [lock.Table] promises. open returns
+// Contract checks that a store keeps what [lock.Table] promises. create returns
 // an empty one; if it is a [lock.Lister] as well, so is that checked.
-func Contract(t *testing.T, open func(t *testing.T) lock.Table) {
+func Contract(t *testing.T, create func(t *testing.T) lock.Table) {
 	for name, check := range map[string]func(*testing.T, lock.Table){
-		"a free lock is taken once":                  takenOnce,
-		"a row that has run out is taken":            runOut,
-		"a row is read back as it was stored":        readBack,
-		"only its owner deletes a row":               ownerDeletes,
-		"of many puts at once one is applied":        oneApplied,
-		"names are compared byte by byte":            namesDiffer,
-		"a request that is over before it is a no":   overBefore,
-		"every answer says when it was asked for":    readings,
-		"a list has all rows of one tenant in order": listed,
+		"a free lock is taken once":                         takenOnce,
+		"a row that has run out is taken":                   runOut,
+		"a row is read back as it was stored":               readBack,
+		"only its owner deletes a row":                      ownerDeletes,
+		"of many puts at once one is applied":               oneApplied,
+		"names are compared byte by byte":                   namesDiffer,
+		"a request that is cancelled before is not applied": cancelledBefore,
+		"every answer has the readings of its clock":        readings,
+		"a list has all rows of one tenant in order":        listed,
 	} {
-		t.Run(name, func(t *testing.T) { check(t, open(t)) })
+		t.Run(name, func(t *testing.T) { check(t, create(t)) })
 	}
 }
 
@@ -36,16 +36,16 @@ func key(name string) lock.Key { return lock.Key{Tenant: "acme", Name: name} }
 
 // rowOf makes a row that runs out at until, in the contract's own time.
 func rowOf(name, owner string, until lock.UnixMilli) lock.Row {
-	return lock.Row{Key: key(name), Owner: owner, Start: epoch + until - 1000, Until: epoch + until}
+	return lock.Row{Key: key(name), Owner: owner, Start: base + until - 1000, Until: base + until}
 }
 
-// epoch is when the contract's own time begins: late enough that no store's
-// expiry takes a row away while it is looked at.
-const epoch lock.UnixMilli = 4_000_000_000_000
+// base is when the contract's own time begins: late enough that no store's
+// expiry removes a row during the test.
+const base lock.UnixMilli = 4_000_000_000_000
 
 func put(t *testing.T, table lock.Table, row lock.Row, now lock.UnixMilli, want outcome.Outcome, old *lock.Row) {
 	t.Helper()
-	expect(t, table.PutLock(t.Context(), row, epoch+now), want, old)
+	expect(t, table.PutLock(t.Context(), row, base+now), want, old)
 }
 
 func remove(t *testing.T, table lock.Table, name, owner string, want outcome.Outcome, old *lock.Row) {
@@ -109,7 +109,7 @@ func oneApplied(t *testing.T, table lock.Table) {
 		for i := range 20 {
 			wg.Go(func() {
 				row := rowOf(fmt.Sprint(round), fmt.Sprint(i), 10_000)
-				if table.PutLock(context.Background(), row, epoch+5000).Outcome == outcome.Applied {
+				if table.PutLock(context.Background(), row, base+5000).Outcome == outcome.Applied {
 					applied.Add(1)
 				}
 			})
@@ -138,11 +138,11 @@ func namesDiffer(t *testing.T, table lock.Table) {
 	put(t, table, other, 5000, outcome.Refused, &other)
 }
 
-func overBefore(t *testing.T, table lock.Table) {
+func cancelledBefore(t *testing.T, table lock.Table) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, a := range []lock.RowResult{
-		table.PutLock(ctx, rowOf("a", "me", 10_000), epoch+5000),
+		table.PutLock(ctx, rowOf("a", "me", 10_000), base+5000),
 		table.DeleteLock(ctx, key("a"), "me"),
 	} {
 		if a.Outcome != outcome.NotApplied && a.Outcome != outcome.Unknown || a.Err == nil {
@@ -153,8 +153,8 @@ func overBefore(t *testing.T, table lock.Table) {
 
 func readings(t *testing.T, table lock.Table) {
 	for _, a := range []lock.RowResult{
-		table.PutLock(t.Context(), rowOf("a", "me", 10_000), epoch+5000),
-		table.PutLock(t.Context(), rowOf("a", "you", 10_000), epoch+5000),
+		table.PutLock(t.Context(), rowOf("a", "me", 10_000), base+5000),
+		table.PutLock(t.Context(), rowOf("a", "you", 10_000), base+5000),
 		table.DeleteLock(t.Context(), key("a"), "me"),
 	} {
 		if a.Sent.Wall.IsZero() || a.Received.Wall.IsZero() || a.Sent.ElapsedMax > a.Received.ElapsedMax {

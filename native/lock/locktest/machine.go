@@ -1,6 +1,6 @@
 // Package locktest has what tests of locks need instead of a real store: a
-// table whose service dates its answers, requests that get lost, delayed or
-// duplicated as a test wants it, and machines whose clocks are wrong.
+// table whose service dates its answers, faults that lose, delay or duplicate
+// its requests, and machines whose clocks are wrong.
 package locktest
 
 import (
@@ -11,16 +11,16 @@ import (
 	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
-// Machine is the clock of a machine that is set, suspended, or runs too fast.
-// Between such events it runs with the clock it was made from. It is safe for
-// use by many goroutines.
+// Machine is a machine with clocks that a test can set, suspend, or make drift.
+// Otherwise they run with the clock of this machine. It is safe for use by many
+// goroutines.
 type Machine struct {
 	clock clock.Clock
 
 	mu         sync.Mutex // guards what follows
 	start      clock.Instant
 	wall, mono time.Duration // how far each clock is off
-	ppm        int64         // how much faster than the truth both run, in millionths
+	ppm        int64         // how much faster than real time both run, in millionths
 }
 
 // NewMachine returns a machine whose wall clock is off by wall. In a
@@ -39,10 +39,10 @@ func (m *Machine) Now() clock.Instant {
 	return clock.Instant{Wall: now.Wall.Add(m.wall + gain), Mono: now.Mono + m.mono + gain}
 }
 
-// Sleep waits for d of true time, or until ctx is done.
+// Sleep waits for d of real time, or until ctx is done.
 func (m *Machine) Sleep(ctx context.Context, d time.Duration) error { return m.clock.Sleep(ctx, d) }
 
-// Step sets the wall clock forward by d, or back.
+// Step sets the wall clock forward by d; a negative d sets it back.
 func (m *Machine) Step(d time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -50,15 +50,15 @@ func (m *Machine) Step(d time.Duration) {
 }
 
 // Suspend lets d pass on the wall clock while the monotonic one stands still.
-// The caller lets the same d of true time pass.
+// The caller lets the same d of real time pass.
 func (m *Machine) Suspend(d time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.mono -= d
 }
 
-// Run makes both clocks gain ppm millionths from the beginning on.
-func (m *Machine) Run(ppm int64) {
+// SetDrift makes both clocks gain ppm millionths from the beginning on.
+func (m *Machine) SetDrift(ppm int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ppm = ppm

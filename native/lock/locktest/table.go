@@ -70,15 +70,14 @@ func (s *Service) Rows() []lock.Row {
 	return rows
 }
 
-// Store puts a row there, whatever is there, as an operator or another program
-// would.
+// Store stores a row unconditionally, as an operator or another program would.
 func (s *Service) Store(row lock.Row) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rows[row.Key] = row
 }
 
-// Remove takes the row of key away, as an operator or the table's expiry does.
+// Remove removes the row of key, as an operator or the table's expiry does.
 func (s *Service) Remove(key lock.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +113,7 @@ func (s *Service) apply(r Request) (outcome.Outcome, *lock.Row) {
 	return outcome.Applied, nil
 }
 
-func (s *Service) note(r Request) Request {
+func (s *Service) record(r Request) Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r.At = s.now()
@@ -128,46 +127,46 @@ func (s *Service) date() time.Time {
 	return s.now().Truncate(time.Second)
 }
 
-// Fate is what happens to one request. The zero Fate is: nothing special.
-type Fate int
+// FaultKind is what happens to one request.
+type FaultKind int
 
 const (
-	// Answered: the request arrives, and so does its answer.
-	Answered Fate = iota
-	// AnswerLost: the request is acted upon, its answer never comes.
+	// NoFault: the request arrives, and so does its answer.
+	NoFault FaultKind = iota
+	// AnswerLost: the request is applied, its answer never comes.
 	AnswerLost
 	// Lost: the request never arrives, and the sender doesn't know.
 	Lost
 	// Late: the request arrives after its sender has given it up.
 	Late
-	// Doubled: the request arrives twice, the second time after its answer.
-	Doubled
-	// Turned: the service turns the request down and says when to retry.
-	Turned
+	// Duplicated: the request arrives twice, the second time after its answer.
+	Duplicated
+	// Throttled: the service rejects the request for its load.
+	Throttled
 	// NoTable: there is no table of that name.
 	NoTable
 	// Unreachable: the request can't be sent.
 	Unreachable
 )
 
-// Fault says what happens to one request, and how long that takes on top of
-// the service's latency.
+// Fault is what happens to one request, and how long that takes on top of the
+// service's latency.
 type Fault struct {
-	Fate Fate
+	Kind FaultKind
 	// After delays the answer, or the error that takes its place. A Late
-	// or Doubled request arrives this long after its sender has been told.
+	// or Duplicated request arrives this long after its sender has been told.
 	After time.Duration
 }
 
-// Table is one process's way to a [Service].
+// Table is one process's connection to a [Service].
 type Table struct {
 	service *Service
 	clock   *clock.Dual
-	// Fault decides on each request; nil lets all pass.
+	// Fault decides on each request; nil is no faults.
 	Fault func(Request) Fault
 }
 
-// Connect returns the table as a process with these hands reaches it.
+// Connect returns the table as a process with this clock reaches it.
 func (s *Service) Connect(clk *clock.Dual) *Table { return &Table{service: s, clock: clk} }
 
 // PutLock is one attempt of a put.
@@ -188,71 +187,71 @@ func (t *Table) send(ctx context.Context, r Request) lock.RowResult {
 		return a
 	}
 	var fault Fault
-	r = t.service.note(r)
+	r = t.service.record(r)
 	if t.Fault != nil {
 		fault = t.Fault(r)
 	}
-	t.meet(ctx, r, fault, &a)
+	t.deliver(ctx, r, fault, &a)
 	a.Received = t.clock.Read()
 	return a
 }
 
-// meet lets the request meet its fate.
-func (t *Table) meet(ctx context.Context, r Request, f Fault, a *lock.RowResult) {
+// deliver delivers the request as its fault says.
+func (t *Table) deliver(ctx context.Context, r Request, f Fault, a *lock.RowResult) {
 	half := t.service.Latency / 2
-	switch f.Fate {
-	case Answered:
+	switch f.Kind {
+	case NoFault:
 		a.Outcome = outcome.Unknown
-		if a.Err = t.pass(ctx, half); a.Err != nil {
+		if a.Err = t.delay(ctx, half); a.Err != nil {
 			// Given up on the way: it arrives all the same.
 			time.AfterFunc(half, func() { t.service.apply(r) })
 			return
 		}
 		result, old := t.service.apply(r)
 		date := t.service.date()
-		if a.Err = t.pass(ctx, half+f.After); a.Err == nil {
+		if a.Err = t.delay(ctx, half+f.After); a.Err == nil {
 			a.Outcome, a.Old, a.Date = result, old, date
 		}
-	case Doubled:
+	case Duplicated:
 		a.Outcome, a.Old = t.service.apply(r)
 		a.Date = t.service.date()
 		time.AfterFunc(f.After, func() { t.service.apply(r) })
 	case AnswerLost:
 		t.service.apply(r)
-		a.Outcome, a.Err = outcome.Unknown, t.broken(ctx, f.After)
+		a.Outcome, a.Err = outcome.Unknown, t.breakConnection(ctx, f.After)
 	case Lost:
-		a.Outcome, a.Err = outcome.Unknown, t.broken(ctx, f.After)
+		a.Outcome, a.Err = outcome.Unknown, t.breakConnection(ctx, f.After)
 	case Late:
-		a.Outcome, a.Err = outcome.Unknown, t.broken(ctx, 0)
+		a.Outcome, a.Err = outcome.Unknown, t.breakConnection(ctx, 0)
 		time.AfterFunc(f.After, func() { t.service.apply(r) })
-	case Turned:
-		a.Outcome, a.Err = outcome.NotApplied, t.refuse(ctx, f.After, "db_throttled", true)
+	case Throttled:
+		a.Outcome, a.Err = outcome.NotApplied, t.turnDown(ctx, f.After, "db_throttled", true)
 		a.Date = t.service.date()
 	case NoTable:
-		a.Outcome, a.Err = outcome.NotApplied, t.refuse(ctx, f.After, "db_unavailable", false)
+		a.Outcome, a.Err = outcome.NotApplied, t.turnDown(ctx, f.After, "db_unavailable", false)
 		a.Date = t.service.date()
 	case Unreachable:
-		a.Outcome, a.Err = outcome.NotApplied, t.refuse(ctx, f.After, "db_unavailable", true)
+		a.Outcome, a.Err = outcome.NotApplied, t.turnDown(ctx, f.After, "db_unavailable", true)
 	}
 }
 
-// pass lets time pass until the request is given up.
-func (t *Table) pass(ctx context.Context, d time.Duration) error {
+// delay lets time pass until the request is given up.
+func (t *Table) delay(ctx context.Context, d time.Duration) error {
 	if err := t.clock.Sleep(ctx, d); err != nil {
 		return unavailable(err)
 	}
 	return nil
 }
 
-func (t *Table) broken(ctx context.Context, after time.Duration) error {
-	if err := t.pass(ctx, t.service.Latency+after); err != nil {
+func (t *Table) breakConnection(ctx context.Context, after time.Duration) error {
+	if err := t.delay(ctx, t.service.Latency+after); err != nil {
 		return err
 	}
 	return unavailable(errors.New("connection reset"))
 }
 
-func (t *Table) refuse(ctx context.Context, after time.Duration, code string, retryable bool) error {
-	_ = t.pass(ctx, t.service.Latency+after)
+func (t *Table) turnDown(ctx context.Context, after time.Duration, code string, retryable bool) error {
+	_ = t.delay(ctx, t.service.Latency+after)
 	return &outcome.Error{Code: code, Message: "refused by the test", Retryable: retryable}
 }
 

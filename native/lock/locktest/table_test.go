@@ -8,7 +8,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native/lock/locktest"
 )
 
-func TestTheServiceKeepsTheContractOfATable(t *testing.T) {
+func TestServiceKeepsTheContract(t *testing.T) {
 	locktest.Contract(t, func(*testing.T) lock.Table {
 		return locktest.NewService(nil).Connect(clock.NewDual(clock.System()))
 	})

@@ -1,6 +1,13 @@
+// Package lockmodule is native.lock: it runs a function while it holds a lock,
+// under a lease that is enforced. Package lock has the guarantees and the
+// protocol.
+//
+//	native.lock.with(name, opts?, fn) -> acquired, ...
+//	native.lock.turn(name, opts?, fn) -> ...
 package lockmodule
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"time"
@@ -15,17 +22,17 @@ import (
 
 const (
 	defaultLease = 30 * time.Second // of lease_ms
-	reserved     = "native:"        // how names begin that only the host uses
+	reserved     = "native:"        // the prefix of names that only the host uses
 )
 
-// Options say what native.lock has to know beyond [Locks].
+// Options configure native.lock.
 type Options struct {
-	// Process names this process in the rows, for people; "" leaves it out.
+	// Process names this process in the rows, for operators. If it is "", the
+	// rows don't have it.
 	Process string
 }
 
-// New returns the module native.lock. The hands of locks have to be
-// those of the runs.
+// New returns the module native.lock. The runs have to use the clock of locks.
 func New(locks *lock.Locks, o Options) native.Module {
 	m := &module{locks: locks, options: o}
 	return native.Module{Name: "lock", Funcs: []native.Func{
@@ -44,11 +51,11 @@ func (m *module) with(c *native.Call) error {
 	req, fn, o := m.arguments(c, "scope", "lease_ms", "wait_ms")
 	req.Wait = waitMillis(o)
 	lease, err := m.locks.Acquire(c.Context(), req)
+	if errors.Is(err, lock.ErrHeld) {
+		return c.Return(lua.LFalse)
+	}
 	if err != nil {
 		return err
-	}
-	if lease == nil {
-		return c.Return(lua.LFalse)
 	}
 	return hold(c, lease, fn, lua.LTrue)
 }
@@ -65,20 +72,20 @@ func (m *module) turn(c *native.Call) error {
 	return hold(c, lease, fn)
 }
 
-// hold runs the function that is argument fn under the lease, gives the lock
-// up, and only then passes on how the function ended.
+// hold runs the function that is argument fn under the lease and gives the lock
+// up. Only then it returns lead and the function's results, or raises its error.
 func hold(c *native.Call, lease *lock.Lease, fn int, lead ...lua.LValue) error {
-	o := c.Within(lease.End, fn, 0)
-	if o.InDoubt {
+	result := c.Within(lease.End, fn, 0)
+	if result.InDoubt {
 		lease.LetExpire()
 	} else {
 		lease.Release(c.Context())
 	}
-	return c.Finish(o, lead...)
+	return c.Finish(result, lead...)
 }
 
-// arguments reads the name, the options that both functions have, and where
-// the function is.
+// arguments reads the name, the options that both functions have, and the
+// position of the function.
 func (m *module) arguments(c *native.Call, known ...string) (lock.Request, int, native.Options) {
 	name := c.Text(1, "name", lock.NameMax)
 	if strings.HasPrefix(name, reserved) {
@@ -100,7 +107,7 @@ func (m *module) arguments(c *native.Call, known ...string) (lock.Request, int, 
 	return r, fn, o
 }
 
-// request is what the run of c asks for by default.
+// request returns the request of c with the defaults of all options.
 func (m *module) request(c *native.Call, name string) lock.Request {
 	e := c.Env
 	return lock.Request{
@@ -116,18 +123,19 @@ func (m *module) request(c *native.Call, name string) lock.Request {
 	}
 }
 
-// heldKey is where a run keeps the locks that it holds.
+// heldKey is the key of the locks that a run holds, in its state.
 type heldKey struct{}
 
+// spend takes one request from the run's budget.
 func spend(ops *tenant.Budget, name string) error {
 	if ops.Spend(1) {
 		return nil
 	}
-	return lock.NewError(lock.CodeBudget, lock.Key{Name: name}, false, "%s: all %d are used up", ops.Name, ops.Limit)
+	return lock.BudgetError(lock.Key{Name: name}, ops.Name, ops.Limit)
 }
 
-// waitMillis reads wait_ms. A wait of more than a hundred years is cut to what
-// a duration can hold: it ends with the lease anyway.
+// waitMillis reads wait_ms. More than a hundred years are cut to what a duration
+// can hold: a wait ends with the lease anyway.
 func waitMillis(o native.Options) time.Duration {
 	const most = float64(math.MaxInt64/2) / float64(time.Millisecond)
 	ms := o.Number("wait_ms", 0, 0, math.MaxFloat64)

@@ -10,12 +10,12 @@ assert(count(native.lock.turn("a", function() end)) == 0)
 assert(native.lock.turn("a", { lease_ms = 1000, poll_ms = 50 }, function() return "done" end) == "done")
 
 -- An uncontended lock costs a put and a delete.
-local before = native.test.asked()
+local before = native.test.requests()
 native.lock.with("a", function()
-  assert(native.test.asked() == before + 1)
+  assert(native.test.requests() == before + 1)
   assert(native.test.by() == "test testhost 17 with.lua")
 end)
-assert(native.test.asked() == before + 2)
+assert(native.test.requests() == before + 2)
 
 -- Errors of fn are raised as they are, and free the lock.
 local problem = {}
@@ -35,6 +35,6 @@ assert(native.lock.turn("a", function() return native.time() - from end) > 1.9)
 
 -- local: no requests, and another lock than the db one of that name.
 native.test.hold("a", 1000)
-before = native.test.asked()
+before = native.test.requests()
 assert(native.lock.with("a", { scope = "local" }, function() return true end))
-assert(native.test.asked() == before)
+assert(native.test.requests() == before)

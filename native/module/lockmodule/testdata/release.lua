@@ -20,11 +20,11 @@ local ran, value = native.lock.with("a", function()
 end)
 assert(ran and value == 3)
 
--- A write whose outcome isn't known keeps the rows of all locks around it,
+-- A write in doubt keeps the rows of all locks around it,
 -- however fn ends.
-local function unsettled() pcall(native.test.write) return "fine" end
+local function in_doubt() pcall(native.test.write) return "fine" end
 ran, value = native.lock.with("outer", { lease_ms = 1000 }, function()
-  local ran, value = native.lock.with("inner", { lease_ms = 500 }, unsettled)
+  local ran, value = native.lock.with("inner", { lease_ms = 500 }, in_doubt)
   assert(ran and value == "fine" and rows() == 2)
   assert(native.lock.with("inner", error) == false)
   return value

@@ -12,8 +12,8 @@ for _, scope in ipairs { "db", "local" } do
   end
 end
 
--- The lease of with counts from asking, so a wait leaves less of it; that of
--- turn counts from the attempt that got the lock.
+-- The lease of with counts from the call, so a wait leaves less of it; that of
+-- turn counts from the attempt that acquired the lock.
 local function left() return native.deadline.remaining() end
 native.test.hold("a", 2000)
 local ran, ms = native.lock.with("a", { lease_ms = 10000, wait_ms = 9000 }, left)
