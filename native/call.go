@@ -110,7 +110,7 @@ func (c *Call) raise(err error) {
 	var known *outcome.Error
 	if !errors.As(err, &known) {
 		// A Go error says things that are not for scripts.
-		c.Run.Incident(err)
+		c.Run.RecordIncident(err)
 		known = &outcome.Error{Code: "internal", Message: "internal error in native." + c.name}
 	}
 	c.L.Error(errorTable(known), 0)

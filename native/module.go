@@ -56,7 +56,7 @@ func NewSet(modules ...Module) *Set {
 
 // Open makes t a run's table native. Modules open when a script first touches
 // them.
-func (s *Set) Open(t *lua.LTable) { s.native.Hide(t) }
+func (s *Set) Open(t *lua.LTable) { s.native.Attach(t) }
 
 // fields makes the module's functions, once for all runs.
 func (m Module) fields() map[string]lua.LValue {

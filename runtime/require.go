@@ -64,7 +64,7 @@ func (s *loaded) read(L *lua.LState, name string) string {
 			case err == nil:
 				return string(source)
 			case !errors.Is(err, fs.ErrNotExist):
-				vm.Of(L).Incident(err)
+				vm.Of(L).RecordIncident(err)
 				vm.Raise(L, "module '%.100s' can't be read", name)
 			}
 		}

@@ -150,7 +150,7 @@ func (e *Engine) run(ctx context.Context, inv Invocation, proto *lua.FunctionPro
 	clk := e.config.Clock
 	began := clk.ElapsedMax()
 	run := vm.NewRun(vm.Config{
-		Clock: clk, Context: ctx, Host: env, Interrupted: observer.Interrupted,
+		Clock: clk, Context: ctx, Host: env, OnInterrupt: observer.Interrupted,
 		Memory: e.config.Memory, Slot: e.turns.seat(inv.Tenant), Yield: e.config.Yield,
 		Limits: vm.Limits{
 			Timeout: limits.Timeout, Instructions: limits.Instructions,

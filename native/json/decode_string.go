@@ -51,7 +51,7 @@ func (d *decoder[T]) longString() (string, error) {
 			pieces = append(pieces, string(piece))
 			size += len(piece)
 			piece = piece[:0]
-			d.tell()
+			d.countStep()
 		}
 		switch {
 		case c == '"':

@@ -123,7 +123,7 @@ func (r *Run) start(co *coroutine, h *lua.LState) {
 		if r.closeOrphans() == 0 {
 			runtime.GC() // perhaps many are garbage that nobody has looked for
 			if r.closeOrphans() == 0 {
-				r.Exceeded(Coroutine, int64(limit))
+				r.RaiseLimit(Coroutine, int64(limit))
 			}
 		}
 	}

@@ -83,8 +83,8 @@ func (r *Run) pop() (top end, ended bool) {
 	if k := r.kill; k != nil && k.Cause == Deadline && k.owner == last {
 		r.kill = nil
 		r.countSteps()
-		if r.interrupted != nil {
-			r.interrupted(now - top.at)
+		if r.onInterrupt != nil {
+			r.onInterrupt(now - top.at)
 		}
 		return top, true
 	}

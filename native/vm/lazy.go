@@ -41,8 +41,8 @@ func NewLazy(fill func(*lua.LTable)) *Lazy {
 // Table returns a new, unfilled table.
 func (z *Lazy) Table() *lua.LTable { return &lua.LTable{Metatable: z.meta} }
 
-// Hide makes t an unfilled table. What it has stays, unless fill replaces it.
-func (z *Lazy) Hide(t *lua.LTable) { t.Metatable = z.meta }
+// Attach makes t an unfilled table. What it has stays, unless fill replaces it.
+func (z *Lazy) Attach(t *lua.LTable) { t.Metatable = z.meta }
 
 // Materialize fills t if it is a lazy table that hasn't been filled yet.
 func Materialize(t *lua.LTable) {

@@ -271,7 +271,7 @@ func (r *Run) Charge(n int64) {
 		return
 	}
 	if n > limit || n < 0 {
-		r.Exceeded(Memory, limit)
+		r.RaiseLimit(Memory, limit)
 	}
 	m.charged += n
 	if m.measured+m.grown+m.charged <= m.ceiling {
@@ -285,6 +285,6 @@ func (r *Run) Charge(n int64) {
 		r.RaiseInterrupt()
 	}
 	if m.charged = n; m.measured+n > m.ceiling {
-		r.Exceeded(Memory, limit)
+		r.RaiseLimit(Memory, limit)
 	}
 }

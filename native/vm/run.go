@@ -50,9 +50,9 @@ type Config struct {
 	// look at the clock, so that a test in fake time can let time pass while a
 	// script spins.
 	Yield func()
-	// Interrupted is told of each frame that was interrupted at its end, and how
+	// OnInterrupt is told of each frame that was interrupted at its end, and how
 	// long after that end it had unwound. Default: nobody.
-	Interrupted func(lag time.Duration)
+	OnInterrupt func(lag time.Duration)
 }
 
 // Slot is the right of a run to execute Lua, where runs take turns. It is used
@@ -123,13 +123,13 @@ type Run struct {
 	trace       trace
 	incidents   []error
 	atEnd       []func()
-	interrupted func(lag time.Duration) // nil for nobody
+	onInterrupt func(lag time.Duration) // nil for nobody
 }
 
 // NewRun makes a run with an empty global table. Its time starts now.
 func NewRun(cfg Config) *Run {
 	setMaxArrayIndex()
-	r := &Run{clock: cfg.Clock, limits: cfg.Limits, guard: cfg.Memory, host: cfg.Host, yield: cfg.Yield, interrupted: cfg.Interrupted}
+	r := &Run{clock: cfg.Clock, limits: cfg.Limits, guard: cfg.Memory, host: cfg.Host, yield: cfg.Yield, onInterrupt: cfg.OnInterrupt}
 	r.memory.init(cfg.Limits.MemoryBytes)
 	if r.yield == nil {
 		r.yield, r.paced, r.slot = runtime.Gosched, true, cfg.Slot

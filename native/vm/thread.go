@@ -145,7 +145,7 @@ func (r *Run) incident(p any) *lua.ApiError {
 	if p == callDepth {
 		return &lua.ApiError{Type: lua.ApiErrorRun, Object: lua.LString("stack overflow")}
 	}
-	r.Incident(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+	r.RecordIncident(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
 	return &lua.ApiError{Type: lua.ApiErrorRun, Object: lua.LString(internalError)}
 }
 
@@ -197,8 +197,8 @@ func withoutAddress(v lua.LValue) lua.LValue {
 	return v
 }
 
-// Incident keeps an error for the host's log that no script may see.
-func (r *Run) Incident(err error) {
+// RecordIncident keeps an error for the host's log that no script may see.
+func (r *Run) RecordIncident(err error) {
 	if len(r.incidents) < incidentsMax {
 		r.incidents = append(r.incidents, err)
 	}

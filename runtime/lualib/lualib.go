@@ -77,7 +77,7 @@ func (lib *Library) Open(L *lua.LState) {
 	globals, methods := run.Globals(), lib.strings.Table()
 	globals.RawSetString("string", methods)
 	setStringMetatable(L, methods)
-	lib.globals.Hide(globals)
+	lib.globals.Attach(globals)
 }
 
 // setStringMetatable lets strings be indexed through methods. The metatable is

@@ -86,7 +86,7 @@ const recordBytes = 100
 // spend charges a record to the run's account before it is made.
 func spend(c *native.Call, bytes int, fields value.Map) {
 	if account := c.Env.LogBytes; !account.Spend(recordBytes + int64(bytes) + size(fields)) {
-		c.Run.Exceeded(vm.Cause(account.Name), account.Limit)
+		c.Run.RaiseLimit(vm.Cause(account.Name), account.Limit)
 	}
 }
 
