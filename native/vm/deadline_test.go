@@ -19,7 +19,7 @@ func TestAWallClockStepEndsALease(t *testing.T) {
 func TestACallContextEndsWithItsFrame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := start(t, Config{})
-		m.push(m.Clock().ElapsedMax() + 3*time.Second)
+		m.deadlines.push(m.Clock().ElapsedMax() + 3*time.Second)
 		ctx := m.Context()
 		defer ctx.Stop()
 		if err := ctx.Err(); err != nil {
@@ -41,7 +41,7 @@ func TestACallContextEndsWithItsFrame(t *testing.T) {
 func TestWhetherACallHasEndedIsReadFromTheClocks(t *testing.T) {
 	clk := clocktest.NewManual()
 	m := start(t, Config{Clock: clock.NewDual(clk), Yield: func() {}})
-	m.push(m.Clock().ElapsedMax() + time.Hour)
+	m.deadlines.push(m.Clock().ElapsedMax() + time.Hour)
 	call := m.Context()
 	defer call.Stop()
 	derived, cancel := context.WithTimeout(call, time.Hour)
@@ -62,7 +62,7 @@ func TestASuspensionEndsACallContextWithinASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clk := clocktest.NewManual()
 		m := start(t, Config{Clock: clock.NewDual(clk)})
-		m.push(m.Clock().ElapsedMax() + time.Hour)
+		m.deadlines.push(m.Clock().ElapsedMax() + time.Hour)
 		ctx := m.Context()
 		defer ctx.Stop()
 		done := ctx.Done()

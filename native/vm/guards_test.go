@@ -11,12 +11,12 @@ import (
 func TestAnAlarmMakesARunLookAtOnce(t *testing.T) {
 	m := start(t, Config{})
 	m.Globals().RawSetString("ring", NewFunction(func(*lua.LState) int {
-		m.left, m.stride = stepsPerLook, stepsPerLook
-		m.alarm.Store(true)
+		m.meter.left, m.meter.granted = pollIntervalMax, pollIntervalMax
+		m.meter.alarm.Store(true)
 		return 0
 	}))
 	heard := false
-	m.Globals().RawSetString("hear", NewFunction(func(*lua.LState) int { heard = !m.alarm.Load(); return 0 }))
+	m.Globals().RawSetString("hear", NewFunction(func(*lua.LState) int { heard = !m.meter.alarm.Load(); return 0 }))
 	if m.expect("nil", `ring() hear()`); !heard {
 		t.Error("instructions ran, and none looked")
 	}
@@ -27,8 +27,8 @@ func TestNoValueLargerThanTheLimitIsMade(t *testing.T) {
 	m := start(t, Config{Limits: Limits{MemoryBytes: limit}})
 	m.Globals().RawSetString("charge", NewFunction(func(L *lua.LState) int { m.Charge(int64(L.CheckNumber(1))); return 0 }))
 	m.expect("true", `return (pcall(charge, 2^19))`)
-	if _, err := m.do(`charge(2^20 + 1)`); err == nil || m.kill == nil || m.kill.Cause != Memory {
-		t.Errorf("got %v and the token %v, want the end of the run", err, m.kill)
+	if _, err := m.do(`charge(2^20 + 1)`); err == nil || m.interrupt == nil || m.interrupt.Cause != Memory {
+		t.Errorf("got %v and the token %v, want the end of the run", err, m.interrupt)
 	}
 }
 
@@ -66,7 +66,7 @@ func TestALoopInGoIsInterrupted(t *testing.T) {
 		rounds := 0
 		m.Globals().RawSetString("loop", NewFunction(func(L *lua.LState) int {
 			for rounds = 0; rounds < 10_000; rounds++ {
-				m.Step(stepsPerLook)
+				m.Step(pollIntervalMax)
 			}
 			return 0
 		}))

@@ -33,10 +33,10 @@ func (g *guarded) run(t *testing.T, size string, limits Limits) *machine {
 // ended asks a run to mind its memory, and returns the limit that ended it.
 func (g *guarded) ended(m *machine) Cause {
 	g.sampledAt.Store(-1 << 40) // the last look at the heap is long ago
-	if m.minded(g.clock.ElapsedMax()) {
+	if m.withinMemoryLimits(g.clock.ElapsedMax()) {
 		return ""
 	}
-	return m.kill.Cause
+	return m.interrupt.Cause
 }
 
 func TestARunIsMeasuredOnlyWhenItMayBeOverItsLimit(t *testing.T) {
@@ -73,8 +73,8 @@ func TestARunOverItsLimitIsEnded(t *testing.T) {
 		g := newGuarded(0)
 		m := g.run(t, "8e6", Limits{MemoryBytes: 8e6})
 		g.now.allocated, g.now.occupied = 1e9, 1e9
-		if got := g.ended(m); got != Memory || m.kill.Value != 8e6 {
-			t.Errorf("got %q of %v, want memory of 8000000", got, m.kill)
+		if got := g.ended(m); got != Memory || m.interrupt.Value != 8e6 {
+			t.Errorf("got %q of %v, want memory of 8000000", got, m.interrupt)
 		}
 	})
 }
@@ -131,7 +131,7 @@ func TestChargesAreMeasuredWhenTheySumUp(t *testing.T) {
 				m.Charge(1 << 20)
 			}
 		})
-		return m.kill
+		return m.interrupt
 	}
 	synctest.Test(t, func(t *testing.T) {
 		if kill := charge("1e6"); kill != nil {

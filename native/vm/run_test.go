@@ -414,7 +414,7 @@ func TestUnsettledWritesReachEveryOpenFrame(t *testing.T) {
 	m := start(t, Config{})
 	var seen []bool
 	m.Globals().RawSetString("frame", NewFunction(func(L *lua.LState) int {
-		o := Of(L).Within(L, noEnd-1, 1, 0)
+		o := Of(L).Within(L, never-1, 1, 0)
 		seen = append(seen, o.InDoubt)
 		return o.Finish(L)
 	}))

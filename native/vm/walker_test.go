@@ -15,8 +15,8 @@ import (
 // measured walks the machine and returns what it holds.
 func (m *machine) measured() int64 {
 	m.t.Helper()
-	if m.measure(); m.kill != nil {
-		m.t.Fatal(m.kill)
+	if m.measure(); m.interrupt != nil {
+		m.t.Fatal(m.interrupt)
 	}
 	return m.memory.measured
 }
@@ -99,8 +99,8 @@ func TestAWalkEndsWithItsRun(t *testing.T) {
 		m.expect("nil", `all = {} for i = 1, 5000 do all[i] = {} end`)
 		clk.Advance(2*time.Hour, 0)
 		m.measure()
-		if m.kill == nil || m.kill.Cause != Deadline || m.memory.measured != 0 {
-			t.Errorf("got the token %v and %d bytes, want the end of the run and no measure", m.kill, m.memory.measured)
+		if m.interrupt == nil || m.interrupt.Cause != Deadline || m.memory.measured != 0 {
+			t.Errorf("got the token %v and %d bytes, want the end of the run and no measure", m.interrupt, m.memory.measured)
 		}
 	})
 }
