@@ -48,7 +48,7 @@ func encode(c *native.Call) error {
 	return c.Return(lua.LString(text))
 }
 
-// bytesPerValue is about what a value takes until it is Lua's: a small table
+// bytesPerValue is about what a decoded value takes in Go: a small table takes
 // more, a number less.
 const bytesPerValue = 50
 
