@@ -25,7 +25,7 @@ func acting(count *int) nativetest.Open {
 	}
 }
 
-func TestNoCallPassesTheGateAfterTheEnd(t *testing.T) {
+func TestCallIsNotMadeAfterItsDeadline(t *testing.T) {
 	for name, body := range map[string]string{
 		"directly":              `while true do native.acting.act() end`,
 		"in pcall":              `while true do pcall(native.acting.act) end`,
@@ -50,7 +50,7 @@ func TestNoCallPassesTheGateAfterTheEnd(t *testing.T) {
 	}
 }
 
-func TestAnErrorOfTheHostIsNotShownToScripts(t *testing.T) {
+func TestCallHidesErrorsOfTheHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := nativetest.New(t, acting(new(int)))
 		m.Expect(t, `["internal","internal error in native.fail"]`, `
@@ -63,7 +63,7 @@ func TestAnErrorOfTheHostIsNotShownToScripts(t *testing.T) {
 	})
 }
 
-func TestAnErrorHasNoPositionWhereNoLuaIs(t *testing.T) {
+func TestErrorHasNoPositionWhereNoLuaRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nativetest.New(t, nil).Expect(t, `[`+
 			`"bad argument #1 to 'sleep' (ms: got no value, want number)",`+

@@ -10,7 +10,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native/clock/clocktest"
 )
 
-func TestTheFastHandMissesNoTime(t *testing.T) {
+func TestDualElapsedMaxMissesNoTime(t *testing.T) {
 	const step = 10 * time.Second
 	for _, test := range []struct {
 		name       string
@@ -40,7 +40,7 @@ func TestTheFastHandMissesNoTime(t *testing.T) {
 	}
 }
 
-func TestHandsEncloseTimeWhileOneClockRunsTrue(t *testing.T) {
+func TestDualEnclosesTimeWhileOneClockRunsTrue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		clk := clocktest.NewManual()
 		dual := clock.NewDual(clk)

@@ -10,13 +10,13 @@ import (
 	"github.com/tidelock-lua/tidelock/native/clock/clocktest"
 )
 
-func TestAWallClockStepEndsALease(t *testing.T) {
+func TestDeadlinePassesByAStepOfTheWallClock(t *testing.T) {
 	clk := clocktest.NewManual()
 	m := start(t, Config{Clock: clock.NewDual(clk), Yield: func() { clk.Advance(10*time.Minute, time.Millisecond) }})
 	m.expect("deadline exceeded", spin+`return select(2, pcall(with, 60000, spin))`)
 }
 
-func TestACallContextEndsWithItsFrame(t *testing.T) {
+func TestCallContextEndsWithItsFrame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := start(t, Config{})
 		m.deadlines.push(m.Clock().ElapsedMax() + 3*time.Second)
@@ -38,7 +38,7 @@ func TestACallContextEndsWithItsFrame(t *testing.T) {
 	})
 }
 
-func TestWhetherACallHasEndedIsReadFromTheClocks(t *testing.T) {
+func TestCallContextEndedReadsBothClocks(t *testing.T) {
 	clk := clocktest.NewManual()
 	m := start(t, Config{Clock: clock.NewDual(clk), Yield: func() {}})
 	m.deadlines.push(m.Clock().ElapsedMax() + time.Hour)
@@ -58,7 +58,7 @@ func TestWhetherACallHasEndedIsReadFromTheClocks(t *testing.T) {
 	}
 }
 
-func TestASuspensionEndsACallContextWithinASecond(t *testing.T) {
+func TestCallContextEndsWithinASecondOfASuspension(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clk := clocktest.NewManual()
 		m := start(t, Config{Clock: clock.NewDual(clk)})

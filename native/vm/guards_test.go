@@ -8,7 +8,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-func TestAnAlarmMakesARunLookAtOnce(t *testing.T) {
+func TestAlarmMakesARunPollAtOnce(t *testing.T) {
 	m := start(t, Config{})
 	m.Globals().RawSetString("ring", NewFunction(func(*lua.LState) int {
 		m.meter.left, m.meter.granted = pollIntervalMax, pollIntervalMax
@@ -22,7 +22,7 @@ func TestAnAlarmMakesARunLookAtOnce(t *testing.T) {
 	}
 }
 
-func TestNoValueLargerThanTheLimitIsMade(t *testing.T) {
+func TestChargeRefusesAValueOverTheLimit(t *testing.T) {
 	const limit = 1 << 20
 	m := start(t, Config{Limits: Limits{MemoryBytes: limit}})
 	m.Globals().RawSetString("charge", NewFunction(func(L *lua.LState) int { m.Charge(int64(L.CheckNumber(1))); return 0 }))
@@ -34,7 +34,7 @@ func TestNoValueLargerThanTheLimitIsMade(t *testing.T) {
 
 // A Go function that calls others in a loop is left with the first that is
 // interrupted.
-func TestAnInterruptPassesGoFunctions(t *testing.T) {
+func TestInterruptPassesGoFunctions(t *testing.T) {
 	for _, call := range []string{`pcall, spin`, `xpcall, spin, tostring`, `coroutine.resume, coroutine.create(spin)`} {
 		t.Run(call, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestAnInterruptPassesGoFunctions(t *testing.T) {
 	}
 }
 
-func TestALoopInGoIsInterrupted(t *testing.T) {
+func TestStepInterruptsALoopInGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := start(t, Config{})
 		rounds := 0
@@ -77,7 +77,7 @@ func TestALoopInGoIsInterrupted(t *testing.T) {
 	})
 }
 
-func TestNoHandlerSeesAnInterrupt(t *testing.T) {
+func TestInterruptReachesNoMessageHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := start(t, Config{})
 		seen := 0
@@ -108,7 +108,7 @@ func TestNestingIsBoundedAt200(t *testing.T) {
 	}
 }
 
-func TestOpenCallsAreCounted(t *testing.T) {
+func TestCallDepthIsBounded(t *testing.T) {
 	m := start(t, Config{})
 	m.expect("true", `
 		local depth = 0
@@ -117,7 +117,7 @@ func TestOpenCallsAreCounted(t *testing.T) {
 		return depth > 900 and depth <= 1000`)
 }
 
-func TestAnArrayHasALargestIndex(t *testing.T) {
+func TestArrayHasALargestIndex(t *testing.T) {
 	m := start(t, Config{})
 	m.expect("0 1", `local t = {} t[2^21] = 1 return #t .. " " .. t[2^21]`)
 }

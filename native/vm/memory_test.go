@@ -39,7 +39,7 @@ func (g *guarded) ended(m *machine) Cause {
 	return m.interrupt.Cause
 }
 
-func TestARunIsMeasuredOnlyWhenItMayBeOverItsLimit(t *testing.T) {
+func TestMemoryIsMeasuredOnlyWhenItMayBeOverTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit = 10 << 20
 		g := newGuarded(1) // so it is always looked at
@@ -68,7 +68,7 @@ func TestARunIsMeasuredOnlyWhenItMayBeOverItsLimit(t *testing.T) {
 	})
 }
 
-func TestARunOverItsLimitIsEnded(t *testing.T) {
+func TestMemoryOverTheLimitEndsTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGuarded(0)
 		m := g.run(t, "8e6", Limits{MemoryBytes: 8e6})
@@ -79,7 +79,7 @@ func TestARunOverItsLimitIsEnded(t *testing.T) {
 	})
 }
 
-func TestTheLargestRunGoesFirstWhenTheProcessHoldsTooMuch(t *testing.T) {
+func TestEvictionBeginsWithTheLargestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGuarded(15e6)
 		large, medium, small := g.run(t, "2e7", Limits{}), g.run(t, "15e6", Limits{}), g.run(t, "1e6", Limits{})
@@ -109,7 +109,7 @@ func TestTheLargestRunGoesFirstWhenTheProcessHoldsTooMuch(t *testing.T) {
 	})
 }
 
-func TestWhereNoWalkFindsTheMemoryWhoeverAllocatedMostGoes(t *testing.T) {
+func TestEvictionGoesByAllocationWhereNoWalkFindsTheMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGuarded(30e6)
 		hiding, innocent := g.run(t, "1", Limits{}), g.run(t, "1", Limits{})
@@ -121,7 +121,7 @@ func TestWhereNoWalkFindsTheMemoryWhoeverAllocatedMostGoes(t *testing.T) {
 	})
 }
 
-func TestChargesAreMeasuredWhenTheySumUp(t *testing.T) {
+func TestChargeMeasuresWhenChargesSumUp(t *testing.T) {
 	const limit = 10 << 20
 	charge := func(hold string) *Interrupt {
 		m := start(t, Config{Limits: Limits{MemoryBytes: limit}})
@@ -150,7 +150,7 @@ func (m *machine) protected(fn func()) error {
 	return err
 }
 
-func TestTheEstimateIsMadeAgainAfterEnoughWork(t *testing.T) {
+func TestMemoryEstimateIsRenewedAfterEnoughWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := start(t, Config{})
 		before := m.Memory()

@@ -21,7 +21,7 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-func TestTailCallsAreForgotten(t *testing.T) {
+func TestTracebackForgetsTailCalls(t *testing.T) {
 	for name, source := range map[string]string{
 		"an error":               `local function f(n) if n == 0 then error("e") end return f(n - 1) end return (pcall(f, 1e6))`,
 		"an error of xpcall":     `local function f(n) if n == 0 then error("e") end return f(n - 1) end return (xpcall(function() f(1e6) end, function() error("worse") end))`,
@@ -51,7 +51,7 @@ const deepStack = `
 	outer()
 	return 1`
 
-func TestTheTraceOfADeepStackShowsBothEnds(t *testing.T) {
+func TestTracebackOfADeepStackShowsBothEnds(t *testing.T) {
 	m := start(t, Config{Yield: runtime.Gosched})
 	L := m.Thread()
 	fn, err := L.Load(strings.NewReader(deepStack), "test")
@@ -76,7 +76,7 @@ func TestTheTraceOfADeepStackShowsBothEnds(t *testing.T) {
 	}
 }
 
-func TestAnInterruptLeavesNoTrace(t *testing.T) {
+func TestInterruptHasNoTraceback(t *testing.T) {
 	const coroutines = 100
 	m := start(t, Config{Yield: runtime.Gosched})
 	m.expect("nil", `
@@ -97,7 +97,7 @@ func (c ticking) Now() clock.Instant {
 	return c.Manual.Now()
 }
 
-func TestAWalkOverOneLargeTableIsInterrupted(t *testing.T) {
+func TestWalkerIsInterruptedInOneLargeTable(t *testing.T) {
 	m := start(t, Config{Clock: clock.NewDual(ticking{clocktest.NewManual()}), Yield: func() {}})
 	m.Globals().RawSetString("memory", NewFunction(func(L *lua.LState) int { L.Push(lua.LNumber(Of(L).Memory())); return 1 }))
 	m.expect("deadline exceeded", `

@@ -133,7 +133,7 @@ func (m *machine) expect(want, source string) {
 
 const spin = `local function spin() while true do end end `
 
-func TestAnEndInterruptsWhateverRunsUnderIt(t *testing.T) {
+func TestDeadlineInterruptsWhateverRunsUnderIt(t *testing.T) {
 	for name, body := range map[string]string{
 		"a loop":                           `spin()`,
 		"a loop in pcall":                  `while true do pcall(spin) end`,
@@ -168,7 +168,7 @@ func TestAnEndInterruptsWhateverRunsUnderIt(t *testing.T) {
 	}
 }
 
-func TestAnOuterEndWinsOverAnInnerOne(t *testing.T) {
+func TestDeadlineOutsideWinsOverOneInside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := start(t, Config{})
 		m.expect("outer false deadline exceeded", spin+`
@@ -180,7 +180,7 @@ func TestAnOuterEndWinsOverAnInnerOne(t *testing.T) {
 	})
 }
 
-func TestAnInnerEndIsAnOrdinaryErrorOutside(t *testing.T) {
+func TestDeadlineInsideIsAnOrdinaryErrorOutside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := start(t, Config{})
 		m.expect("false deadline exceeded still here", spin+`
@@ -191,7 +191,7 @@ func TestAnInnerEndIsAnOrdinaryErrorOutside(t *testing.T) {
 	})
 }
 
-func TestAFunctionThatReturnsAfterItsEndHasEnded(t *testing.T) {
+func TestDeadlineExpiresEvenIfTheFunctionReturnsLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := start(t, Config{})
 		m.Globals().RawSetString("late", NewFunction(func(L *lua.LState) int {
@@ -203,7 +203,7 @@ func TestAFunctionThatReturnsAfterItsEndHasEnded(t *testing.T) {
 	})
 }
 
-func TestTheTextOfAnErrorNeverDecides(t *testing.T) {
+func TestInterruptIsNotToldByTheTextOfAnError(t *testing.T) {
 	m := start(t, Config{})
 	m.expect("deadline exceeded again", `
 		local _, err = pcall(with, 10000, function() error("deadline exceeded", 0) end)
@@ -213,7 +213,7 @@ func TestTheTextOfAnErrorNeverDecides(t *testing.T) {
 	}
 }
 
-func TestTheRunsOwnLimitsCannotBeCaught(t *testing.T) {
+func TestLimitsOfTheRunCannotBeCaught(t *testing.T) {
 	for _, test := range []struct {
 		limits Limits
 		want   Cause
@@ -231,7 +231,7 @@ func TestTheRunsOwnLimitsCannotBeCaught(t *testing.T) {
 	}
 }
 
-func TestTheInstructionLimitIsExact(t *testing.T) {
+func TestInstructionLimitIsExact(t *testing.T) {
 	for _, limit := range []int64{1, 255, 256, 257, 1000, 12345} {
 		m := start(t, Config{Limits: Limits{Instructions: limit}})
 		_, _ = m.do(`while true do end`)
@@ -241,7 +241,7 @@ func TestTheInstructionLimitIsExact(t *testing.T) {
 	}
 }
 
-func TestCancellingTheContextEndsTheRun(t *testing.T) {
+func TestContextCancellationEndsTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		m := start(t, Config{Context: ctx})
@@ -254,7 +254,7 @@ func TestCancellingTheContextEndsTheRun(t *testing.T) {
 	})
 }
 
-func TestClosuresStayRightAfterCaughtErrors(t *testing.T) {
+func TestUpvaluesAreClosedByCaughtErrors(t *testing.T) {
 	m := start(t, Config{})
 	m.expect("1", `local x = 0; local function inc() x = x + 1 end; pcall(error); inc(); return x`)
 	m.expect("orig", `
@@ -270,14 +270,14 @@ func TestClosuresStayRightAfterCaughtErrors(t *testing.T) {
 		return get()`)
 }
 
-func TestHandlersSeeErrorsAndMayFail(t *testing.T) {
+func TestMessageHandlerSeesErrorsAndMayFail(t *testing.T) {
 	m := start(t, Config{})
 	m.expect("handled: boom", `return select(2, xpcall(function() error("boom", 0) end, function(e) return "handled: " .. e end))`)
 	m.expect("false", `return (xpcall(function() error("boom") end, function() error("worse") end))`)
 	m.expect("fine", `return select(2, pcall(function() return "fine" end))`)
 }
 
-func TestAYieldCrossesGoFunctions(t *testing.T) {
+func TestYieldCrossesGoFunctions(t *testing.T) {
 	m := start(t, Config{})
 	for name, body := range map[string]string{
 		"pcall":        `local _, v = pcall(function() return coroutine.yield(1) end); return v`,
@@ -297,7 +297,7 @@ func TestAYieldCrossesGoFunctions(t *testing.T) {
 	}
 }
 
-func TestALeaseCannotBeSuspended(t *testing.T) {
+func TestYieldCannotSuspendALease(t *testing.T) {
 	m := start(t, Config{})
 	m.expect("true", `
 		local co = coroutine.create(function() with(1000, function() coroutine.yield(1) end) end)
@@ -312,7 +312,7 @@ func TestALeaseCannotBeSuspended(t *testing.T) {
 		end))`)
 }
 
-func TestAYieldOutsideACoroutineIsAnError(t *testing.T) {
+func TestYieldOutsideACoroutineIsAnError(t *testing.T) {
 	m := start(t, Config{})
 	m.expect("false", `return (pcall(coroutine.yield, 1))`)
 }
@@ -334,7 +334,7 @@ func TestNestingIsBounded(t *testing.T) {
 	}
 }
 
-func TestNoPanicLeavesARun(t *testing.T) {
+func TestPanicNeverLeavesARun(t *testing.T) {
 	for name, source := range map[string]string{
 		"a Go panic":                      "panics()",
 		"a full registry":                 `unpack({}, 1, 1e6)`,
@@ -356,7 +356,7 @@ func TestNoPanicLeavesARun(t *testing.T) {
 	}
 }
 
-func TestGoFunctionsInEachOtherAreBounded(t *testing.T) {
+func TestGoCallsAreBounded(t *testing.T) {
 	m := start(t, Config{Yield: runtime.Gosched})
 	m.expect("201", `
 		local n = 0
@@ -385,7 +385,7 @@ func TestGoFunctionsInEachOtherAreBounded(t *testing.T) {
 	}
 }
 
-func TestEndlessRecursionIsAnErrorOfTheScript(t *testing.T) {
+func TestRecursionWithoutEndIsAnErrorOfTheScript(t *testing.T) {
 	m := start(t, Config{})
 	m.expect("true", `
 		local function f() return 1 + f() end
@@ -400,7 +400,7 @@ func TestEndlessRecursionIsAnErrorOfTheScript(t *testing.T) {
 	}
 }
 
-func TestNoErrorShowsAHeapAddress(t *testing.T) {
+func TestErrorShowsNoHeapAddress(t *testing.T) {
 	m := start(t, Config{})
 	for _, key := range []string{"{}", "print", "coroutine.create(print)"} {
 		m.expect("true", `
@@ -410,7 +410,7 @@ func TestNoErrorShowsAHeapAddress(t *testing.T) {
 	}
 }
 
-func TestUnsettledWritesReachEveryOpenFrame(t *testing.T) {
+func TestMarkInDoubtReachesEveryOpenFrame(t *testing.T) {
 	m := start(t, Config{})
 	var seen []bool
 	m.Globals().RawSetString("frame", NewFunction(func(L *lua.LState) int {
@@ -425,7 +425,7 @@ func TestUnsettledWritesReachEveryOpenFrame(t *testing.T) {
 	}
 }
 
-func TestAClosedRunLeavesNoCoroutine(t *testing.T) {
+func TestCloseLeavesNoCoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// The bubble fails the test if a goroutine outlives it.
 		m := start(t, Config{})
@@ -447,12 +447,12 @@ func TestCoroutinesAreLimited(t *testing.T) {
 	}
 }
 
-func TestUnreachableCoroutinesAreFreed(t *testing.T) {
+func TestCoroutinesThatAreUnreachableAreClosed(t *testing.T) {
 	m := start(t, Config{Limits: Limits{Coroutines: 50}})
 	m.expect("nil", `for i = 1, 1000 do coroutine.resume(coroutine.create(coroutine.yield)) end`)
 }
 
-func TestStepsCountWhileFramesComeAndGo(t *testing.T) {
+func TestStepsCountWhileFramesOpenAndClose(t *testing.T) {
 	m := start(t, Config{Limits: Limits{Instructions: 10_000}})
 	_, _ = m.do(`local function fn() end while true do with(1000, fn) end`)
 	if k := m.Interrupt(); k == nil || k.Cause != Instructions {
@@ -460,7 +460,7 @@ func TestStepsCountWhileFramesComeAndGo(t *testing.T) {
 	}
 }
 
-func TestWhatARunHasOpenedIsClosedAtItsEndTheNewestFirst(t *testing.T) {
+func TestAtEndRunsTheNewestFirst(t *testing.T) {
 	r := NewRun(Config{Clock: clock.NewDual(clock.System())})
 	var closed []string
 	for _, name := range []string{"older", "newer"} {

@@ -30,7 +30,7 @@ func inUse() int64 {
 	return int64(m.HeapAlloc + m.StackInuse)
 }
 
-func TestAWalkFindsAboutWhatValuesTake(t *testing.T) {
+func TestWalkerFindsAboutWhatValuesTake(t *testing.T) {
 	for name, source := range map[string]string{
 		"empty tables":             `for i = 1, 50000 do all[i] = {} end`,
 		"arrays":                   `for i = 1, 50000 do all[i] = {i + 0.5, i + 0.25, i + 0.125} end`,
@@ -65,7 +65,7 @@ func TestAWalkFindsAboutWhatValuesTake(t *testing.T) {
 }
 
 // What only the stack of some thread holds is found too.
-func TestAWalkFindsWhatLiesOnStacks(t *testing.T) {
+func TestWalkerFindsWhatLiesOnStacks(t *testing.T) {
 	const large = `local s = ("x"):rep(1e6) .. tostring({}) `
 	for name, source := range map[string]string{
 		"frames":           `local function f(n) ` + large + `if n > 1 then f(n - 1) else hold() end return s end f(10)`,
@@ -92,7 +92,7 @@ func TestAWalkFindsWhatLiesOnStacks(t *testing.T) {
 	}
 }
 
-func TestAWalkEndsWithItsRun(t *testing.T) {
+func TestWalkerStopsWithItsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clk := clocktest.NewManual()
 		m := start(t, Config{Clock: clock.NewDual(clk), Limits: Limits{Timeout: time.Hour}})
@@ -105,7 +105,7 @@ func TestAWalkEndsWithItsRun(t *testing.T) {
 	})
 }
 
-func TestAWalkOfOneLargeTableEndsWithItsRun(t *testing.T) {
+func TestWalkerStopsInOneLargeTable(t *testing.T) {
 	for name, source := range map[string]string{
 		"an array": `all = {} for i = 1, 50000 do all[i] = i + 0.5 end`,
 		"fields":   `all = {} for i = 1, 50000 do all["k" .. i] = i end`,
