@@ -17,7 +17,7 @@ func acting(count *int) nativetest.Open {
 		return []native.Module{{Name: "acting", Funcs: []native.Func{
 			{Name: "act", Do: func(c *native.Call) error {
 				*count++
-				time.Sleep(10 * time.Millisecond) // of somebody who knows no context
+				time.Sleep(10 * time.Millisecond) // as a function does that ignores its context
 				return nil
 			}},
 			{Name: "fail", Do: func(*native.Call) error { return errors.New("a secret of the host") }},
@@ -58,7 +58,7 @@ func TestCallHidesErrorsOfTheHost(t *testing.T) {
 			return {err.code, err.message}`)
 		r := m.Run(t, "a", `native.acting.fail()`)
 		if len(r.Incidents) != 1 || r.Incidents[0].Error() != "a secret of the host" {
-			t.Errorf("the host is told %v", r.Incidents)
+			t.Errorf("got the incidents %v", r.Incidents)
 		}
 	})
 }

@@ -151,7 +151,7 @@ func (d *decoder) stringMap(t *lua.LTable, n int) (any, error) {
 	d.addTable(0, n)
 	keys := make([]string, 0, n)
 	t.ForEach(func(key, _ lua.LValue) { keys = append(keys, string(key.(lua.LString))) })
-	// So that the first error doesn't depend on chance.
+	// Sorted, so that the first error is always the same.
 	slices.SortFunc(keys, func(a, b string) int {
 		d.run.Step(1)
 		return strings.Compare(a, b)

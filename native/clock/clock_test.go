@@ -13,9 +13,9 @@ import (
 func TestDualElapsedMaxMissesNoTime(t *testing.T) {
 	const step = 10 * time.Second
 	for _, test := range []struct {
-		name       string
-		moves      [][2]time.Duration // of the wall and the monotonic clock
-		fast, slow time.Duration
+		name     string
+		moves    [][2]time.Duration // of the wall and the monotonic clock
+		max, min time.Duration
 	}{
 		{"both run", [][2]time.Duration{{step, step}}, step, step},
 		{"suspended", [][2]time.Duration{{step, 0}}, step, 0},
@@ -33,8 +33,8 @@ func TestDualElapsedMaxMissesNoTime(t *testing.T) {
 				dual.Read()
 			}
 			r := dual.Read()
-			if r.ElapsedMax != test.fast || r.ElapsedMin != test.slow {
-				t.Errorf("got fast %v and slow %v, want %v and %v", r.ElapsedMax, r.ElapsedMin, test.fast, test.slow)
+			if r.ElapsedMax != test.max || r.ElapsedMin != test.min {
+				t.Errorf("got %v and %v, want %v and %v", r.ElapsedMax, r.ElapsedMin, test.max, test.min)
 			}
 		})
 	}
@@ -61,10 +61,10 @@ func TestDualEnclosesTimeWhileOneClockRunsTrue(t *testing.T) {
 			unnoticed += clock.MaxDivergence
 			r := dual.Read()
 			if r.ElapsedMax < real-unnoticed || r.ElapsedMax < before-clock.MaxDivergence {
-				t.Fatalf("the fast hand shows %v after %v, %v before", r.ElapsedMax, real, before)
+				t.Fatalf("ElapsedMax is %v after %v, %v before", r.ElapsedMax, real, before)
 			}
 			if r.ElapsedMin > real+unnoticed {
-				t.Fatalf("the slow hand shows %v after %v", r.ElapsedMin, real)
+				t.Fatalf("ElapsedMin is %v after %v", r.ElapsedMin, real)
 			}
 			before = r.ElapsedMax
 		}

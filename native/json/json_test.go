@@ -88,7 +88,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// Each look at the clock lets 1 ms pass here.
+// Each step lets 1 ms pass here.
 func TestEncodeWritesALongStringLikeAShortOne(t *testing.T) {
 	// Characters of two and three bytes lie across the ends of pieces.
 	for _, unit := range []string{"x", "é", "x\u2028", "\"é", "\x01"} {

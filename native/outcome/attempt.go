@@ -18,7 +18,7 @@ const (
 	// decides came back. A write may or may not have been applied, and may
 	// still land.
 	Unknown Outcome = iota
-	// Applied: the store did what it was asked to.
+	// Applied: the store has carried out the request.
 	Applied
 	// Refused: the condition of the request did not hold. Nothing was changed.
 	Refused

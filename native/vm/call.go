@@ -26,7 +26,7 @@ func (r *Run) Call(fn *lua.LFunction, args ...lua.LValue) (lua.LValue, *Failure)
 
 // call runs the function at index fn of from's stack, with the n values above
 // it as arguments, on a thread of its own. On success the results are that
-// thread's stack; whoever has read them puts the thread back. On failure no
+// thread's stack; the caller reads them and puts the thread back. On failure no
 // thread is returned, and err is never nil.
 func (r *Run) call(from *lua.LState, fn, n int, handler *lua.LFunction) (*lua.LState, *lua.ApiError) {
 	if r.frame.nested() >= maxNesting {

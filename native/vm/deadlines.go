@@ -60,8 +60,8 @@ func (r *Run) Remaining() (d time.Duration, ok bool) {
 	return max(nearest-r.clock.ElapsedMax(), 0), true
 }
 
-// MarkInDoubt records that a write went out whose outcome isn't known: every
-// frame that is open now is told when it ends.
+// MarkInDoubt records that a write went out whose outcome isn't known. Every frame
+// that is open now has it in its [CallResult].
 func (r *Run) MarkInDoubt() {
 	for i := range r.deadlines {
 		r.deadlines[i].inDoubt = true

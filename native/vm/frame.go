@@ -7,7 +7,7 @@ import lua "github.com/yuin/gopher-lua"
 type frame struct {
 	thread    *lua.LState // that runs now
 	coroutine *coroutine  // that runs now; nil is the main one
-	nesting   int         // protected calls that are open in the coroutine, and its own
+	nesting   int         // protected calls that are open in the coroutine, its body included
 	goCalls   int         // Go functions that are open on the thread
 }
 

@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	lua "github.com/yuin/gopher-lua"
-
 	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/clock/clocktest"
 )
@@ -95,13 +93,4 @@ type ticking struct{ *clocktest.Manual }
 func (c ticking) Now() clock.Instant {
 	c.Advance(time.Millisecond, time.Millisecond)
 	return c.Manual.Now()
-}
-
-func TestWalkerIsInterruptedInOneLargeTable(t *testing.T) {
-	m := start(t, Config{Clock: clock.NewDual(ticking{clocktest.NewManual()}), Yield: func() {}})
-	m.Globals().RawSetString("memory", NewFunction(func(L *lua.LState) int { L.Push(lua.LNumber(Of(L).Memory())); return 1 }))
-	m.expect("deadline exceeded", `
-		t = {}
-		for i = 1, 300000 do t[i] = i end
-		return select(2, pcall(with, 100, memory))`)
 }

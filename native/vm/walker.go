@@ -33,7 +33,7 @@ type walker struct {
 	visited int64
 
 	seen    map[uintptr]struct{} // by address; objects don't move
-	pending []lua.LValue         // seen, but not looked into
+	pending []lua.LValue         // seen, but not visited
 
 	polled      int64 // visited at the last poll
 	interrupted bool  // the run was, meanwhile
@@ -249,7 +249,7 @@ func (w *walker) thread(t *lua.LState) {
 	}
 }
 
-// The lengths of some fields of gopher-lua's are read that no method tells of:
+// gopher-lua has no methods for the lengths of some fields that take memory:
 // a table keeps keys that were deleted for ever, and a stack never shrinks.
 var (
 	tableArray   = fieldOf[lua.LTable]("array")

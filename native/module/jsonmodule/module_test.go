@@ -26,7 +26,7 @@ func TestModuleRefusesWhatIsNotData(t *testing.T) {
 			local t = {}
 			t.t = t
 			return select(2, pcall(native.json.encode, t)).message:find("more than 200 tables deep", 1, true) ~= nil`},
-		{"metatables are not asked", `"{}"`, `return native.json.encode(setmetatable({}, {__index = error, __pairs = error}))`},
+		{"metatables are ignored", `"{}"`, `return native.json.encode(setmetatable({}, {__index = error, __pairs = error}))`},
 		{"a bad text", `["json_syntax",false]`, `
 			local err = select(2, pcall(native.json.decode, "{"))
 			return {err.code, err.retryable}`},
