@@ -12,13 +12,13 @@ import (
 // a value: ok says which it is.
 func (r *Result) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
-		ID        string          `json:"id"`
-		OK        bool            `json:"ok"`
+		ID        string             `json:"id"`
+		OK        bool               `json:"ok"`
 		Value     stdjson.RawMessage `json:"value,omitempty"`
-		Error     *Error          `json:"error,omitempty"`
-		StartedAt time.Time       `json:"started_at"`
-		Duration  float64         `json:"duration_ms"`
-		Counters  Counters        `json:"counters"`
+		Error     *Error             `json:"error,omitempty"`
+		StartedAt time.Time          `json:"started_at"`
+		Duration  float64            `json:"duration_ms"`
+		Counters  Counters           `json:"counters"`
 	}{
 		ID: r.ID, OK: r.Error == nil, Value: r.JSON, Error: r.Error,
 		StartedAt: r.StartedAt.UTC(), Duration: float64(r.Duration.Microseconds()) / 1000, Counters: r.Counters,
