@@ -1,9 +1,7 @@
 package lambda
 
 import (
-	"bytes"
 	"encoding/base64"
-	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -257,11 +255,9 @@ func (f answerForm) render(r reply) []byte {
 			out.Headers[name] = strings.Join(values, ", ")
 		}
 	}
-	var b bytes.Buffer
-	e := stdjson.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(out); err != nil {
+	answer, err := json.Marshal(out)
+	if err != nil {
 		panic(err) // strings and numbers always encode
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return answer
 }

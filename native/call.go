@@ -19,12 +19,12 @@ type Call struct {
 	Run *vm.Run
 	Env *Env
 
-	name      string
-	entered   clock.Reading
-	results   int
-	ctx       *vm.CallContext
-	unsettled int    // writes that have begun and aren't settled
-	traced    func() // nil if nobody is told of the call
+	name          string
+	entered       clock.Reading
+	results       int
+	ctx           *vm.CallContext
+	pendingWrites int    // that have begun, and whose outcome isn't known yet
+	endTrace      func() // nil if the call isn't traced
 }
 
 // Return pushes the results of the call.
@@ -36,8 +36,8 @@ func (c *Call) Return(values ...lua.LValue) error {
 	return nil
 }
 
-// Context is cancelled at the nearest end of the run, or when the run is
-// cancelled. It is over when the call is.
+// Context returns a context that is cancelled at the nearest deadline, when the
+// run is cancelled, and when the call is over.
 func (c *Call) Context() context.Context {
 	if c.ctx == nil {
 		c.ctx = c.Run.Context()
@@ -45,63 +45,65 @@ func (c *Call) Context() context.Context {
 	return c.ctx
 }
 
-// Renew is called after the call has called back into Lua: the ends around it
-// may be others now. What waits for [Call.Context] then waits anew.
+// Renew is called after the call has called back into Lua, where a coroutine may
+// have been suspended and resumed under other deadlines. [Call.Context] follows
+// those from then on.
 func (c *Call) Renew() {
 	if c.ctx != nil {
 		c.ctx.Renew()
 	}
 }
 
-// Entered is what the hands showed when the call passed the gate.
+// Entered is when the call was made: the reading of its interrupt check.
 func (c *Call) Entered() clock.Reading { return c.entered }
 
-// Now reads the hands that the run's time is measured on.
+// Now reads the clock that measures the run's time.
 func (c *Call) Now() clock.Reading { return c.Run.Clock().Read() }
 
-// Sleep waits for d or until the nearest end.
+// Sleep waits for d. It returns the error of [Call.Context] if that ends first.
 func (c *Call) Sleep(d time.Duration) error {
 	return c.Run.Clock().Sleep(c.Context(), d)
 }
 
-// Write is called before something outside may be changed. The function it
-// returns is called once the outcome is known: applied, or not and never. A
-// call that ends before that leaves every lock around it to run out by itself.
-func (c *Call) Write() (settled func()) {
-	c.unsettled++
-	done := false
+// Write is called before something outside may be changed. The function that it
+// returns is called once the outcome is known: the write was applied, or never
+// will be. A call that ends before that is in doubt, and every lock around it is
+// left to expire by itself.
+func (c *Call) Write() (resolved func()) {
+	c.pendingWrites++
+	known := false
 	return func() {
-		if !done {
-			done = true
-			c.unsettled--
+		if !known {
+			known = true
+			c.pendingWrites--
 		}
 	}
 }
 
 // Within calls the function that is argument fn with the n arguments after it,
-// and interrupts it once the fast hand passes at. The caller cleans up and
-// then returns what [Call.Finish] returns.
+// and interrupts it once ElapsedMax passes at. The caller cleans up and then
+// returns what [Call.Finish] returns.
 func (c *Call) Within(at time.Duration, fn, n int) vm.CallResult {
 	return c.Run.Within(c.L, at, fn, n)
 }
 
-// Finish passes the outcome of [Call.Within] on: it raises what is to be
-// raised, or returns lead and the function's results.
-func (c *Call) Finish(o vm.CallResult, lead ...lua.LValue) error {
-	c.results += o.Finish(c.L, lead...)
+// Finish passes the result of [Call.Within] on: it raises what is to be raised,
+// or returns lead and the function's results.
+func (c *Call) Finish(r vm.CallResult, lead ...lua.LValue) error {
+	c.results += r.Finish(c.L, lead...)
 	return nil
 }
 
-// end is deferred: it runs however the call ends.
+// end is deferred, so that it runs however the call ends.
 func (c *Call) end() {
-	if c.unsettled > 0 {
+	if c.pendingWrites > 0 {
 		c.Run.MarkInDoubt()
 	}
 	if c.ctx != nil {
 		c.ctx.Stop()
 	}
-	if c.traced != nil {
-		c.traced()
+	if c.endTrace != nil {
+		c.endTrace()
 	}
 }
 
@@ -109,14 +111,14 @@ func (c *Call) end() {
 func (c *Call) raise(err error) {
 	var known *outcome.Error
 	if !errors.As(err, &known) {
-		// A Go error says things that are not for scripts.
-		c.Run.Incident(err)
+		// The text of a Go error is not for scripts.
+		c.Run.RecordIncident(err)
 		known = &outcome.Error{Code: "internal", Message: "internal error in native." + c.name}
 	}
 	c.L.Error(errorTable(known), 0)
 }
 
-// BadArg raises the argument error of argument n, in Lua's words.
+// BadArg raises an error about argument n, in Lua's form.
 func (c *Call) BadArg(n int, format string, args ...any) {
 	vm.Raise(c.L, "bad argument #%d to '%s' (%s)", n, c.name, fmt.Sprintf(format, args...))
 }

@@ -17,7 +17,7 @@ func acting(count *int) nativetest.Open {
 		return []native.Module{{Name: "acting", Funcs: []native.Func{
 			{Name: "act", Do: func(c *native.Call) error {
 				*count++
-				time.Sleep(10 * time.Millisecond) // of somebody who knows no context
+				time.Sleep(10 * time.Millisecond) // as a function does that ignores its context
 				return nil
 			}},
 			{Name: "fail", Do: func(*native.Call) error { return errors.New("a secret of the host") }},
@@ -25,7 +25,7 @@ func acting(count *int) nativetest.Open {
 	}
 }
 
-func TestNoCallPassesTheGateAfterTheEnd(t *testing.T) {
+func TestCallIsNotMadeAfterItsDeadline(t *testing.T) {
 	for name, body := range map[string]string{
 		"directly":              `while true do native.acting.act() end`,
 		"in pcall":              `while true do pcall(native.acting.act) end`,
@@ -50,7 +50,7 @@ func TestNoCallPassesTheGateAfterTheEnd(t *testing.T) {
 	}
 }
 
-func TestAnErrorOfTheHostIsNotShownToScripts(t *testing.T) {
+func TestCallHidesErrorsOfTheHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := nativetest.New(t, acting(new(int)))
 		m.Expect(t, `["internal","internal error in native.fail"]`, `
@@ -58,12 +58,12 @@ func TestAnErrorOfTheHostIsNotShownToScripts(t *testing.T) {
 			return {err.code, err.message}`)
 		r := m.Run(t, "a", `native.acting.fail()`)
 		if len(r.Incidents) != 1 || r.Incidents[0].Error() != "a secret of the host" {
-			t.Errorf("the host is told %v", r.Incidents)
+			t.Errorf("got the incidents %v", r.Incidents)
 		}
 	})
 }
 
-func TestAnErrorHasNoPositionWhereNoLuaIs(t *testing.T) {
+func TestErrorHasNoPositionWhereNoLuaRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nativetest.New(t, nil).Expect(t, `[`+
 			`"bad argument #1 to 'sleep' (ms: got no value, want number)",`+

@@ -13,18 +13,18 @@ import (
 	"github.com/tidelock-lua/tidelock/native/vm"
 )
 
-// FromLua turns a Lua value into a tree of this package's value types; nil
-// stays nil. root names the value in errors. At most depth containers may lie
-// in each other; a table that contains itself exceeds any depth. outcome.Refused with
-// a *value.Error are functions, threads, userdata but null, tables that are
-// neither lists nor maps, NaN and infinities.
+// FromLua turns a Lua value into a tree of the types of package value; nil
+// stays nil. At most depth containers may lie in each other; a table that
+// contains itself exceeds any depth. Functions, threads, userdata other than
+// null, tables that are neither lists nor maps, NaN and infinities are refused
+// with a [*value.Error], in which root names the value.
 func FromLua(run *vm.Run, v lua.LValue, root string, depth int) (any, error) {
-	d := decoder{growth: growth{run: run}, depth: depth, root: root}
+	d := decoder{charger: charger{run: run}, depth: depth, root: root}
 	return d.value(v)
 }
 
 type decoder struct {
-	growth
+	charger
 	depth int
 	root  string
 	path  []step
@@ -89,8 +89,8 @@ func (d *decoder) value(v lua.LValue) (any, error) {
 	return nil, d.fail("%s", v.Type())
 }
 
-// table decides what t is by counting its keys: neither its length nor the
-// way it was built says whether it has holes.
+// table finds out what t is by counting its keys: neither its length nor the
+// way it was built tells whether it has holes.
 func (d *decoder) table(t *lua.LTable) (any, error) {
 	vm.Materialize(t)
 	if len(d.path) >= d.depth {
@@ -135,7 +135,7 @@ func (d *decoder) table(t *lua.LTable) (any, error) {
 }
 
 func (d *decoder) list(t *lua.LTable, n int) (any, error) {
-	d.growth.table(n, 0)
+	d.addTable(n, 0)
 	list := make(value.List, n)
 	for i := range list {
 		v, err := d.at(step{index: i + 1}, t.RawGet(lua.LNumber(i+1))) // past the array too
@@ -148,10 +148,10 @@ func (d *decoder) list(t *lua.LTable, n int) (any, error) {
 }
 
 func (d *decoder) stringMap(t *lua.LTable, n int) (any, error) {
-	d.growth.table(0, n)
+	d.addTable(0, n)
 	keys := make([]string, 0, n)
 	t.ForEach(func(key, _ lua.LValue) { keys = append(keys, string(key.(lua.LString))) })
-	// So that the first error doesn't depend on chance.
+	// Sorted, so that the first error is always the same.
 	slices.SortFunc(keys, func(a, b string) int {
 		d.run.Step(1)
 		return strings.Compare(a, b)
@@ -174,7 +174,7 @@ func (d *decoder) at(s step, v lua.LValue) (any, error) {
 	return out, err
 }
 
-// identifier says whether s can stand behind a dot.
+// identifier reports whether s can stand behind a dot.
 func identifier(s string) bool {
 	for i, c := range []byte(s) {
 		letter := c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
@@ -185,15 +185,15 @@ func identifier(s string) bool {
 	return s != ""
 }
 
-// ToLua turns a tree of this package's value types into a Lua value. Lists
-// are marked, so that they stay lists when they are empty.
+// ToLua turns a tree of the types of package value into a Lua value. Lists are
+// marked, so that they stay lists when they are empty.
 func ToLua(run *vm.Run, v any) lua.LValue {
-	g := growth{run: run}
-	return g.toLua(v)
+	c := charger{run: run}
+	return c.toLua(v)
 }
 
-func (g *growth) toLua(v any) lua.LValue {
-	g.run.Step(1)
+func (c *charger) toLua(v any) lua.LValue {
+	c.run.Step(1)
 	switch v := v.(type) {
 	case nil:
 		return lua.LNil
@@ -206,17 +206,17 @@ func (g *growth) toLua(v any) lua.LValue {
 	case string:
 		return lua.LString(v)
 	case value.List:
-		g.table(len(v), 0)
-		t := MarkList(g.run.Thread().CreateTable(len(v), 0))
+		c.addTable(len(v), 0)
+		t := MarkList(c.run.Thread().CreateTable(len(v), 0))
 		for i, e := range v {
-			t.RawSetInt(i+1, g.toLua(e))
+			t.RawSetInt(i+1, c.toLua(e))
 		}
 		return t
 	case value.Map:
-		g.table(0, len(v))
-		t := g.run.Thread().CreateTable(0, len(v))
+		c.addTable(0, len(v))
+		t := c.run.Thread().CreateTable(0, len(v))
 		for k, e := range v {
-			t.RawSetString(k, g.toLua(e))
+			t.RawSetString(k, c.toLua(e))
 		}
 		return t
 	}

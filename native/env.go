@@ -8,7 +8,8 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-// Env is what a run is to native modules: whose it is, and what it may use.
+// Env tells native modules what a run is: whose, started how, and what it may
+// use.
 type Env struct {
 	Tenant tenant.ID
 	// Script is the name under which the run's script was started.
@@ -19,23 +20,23 @@ type Env struct {
 	HostKind string
 	// HostName is the name of the machine.
 	HostName string
-	// HostEnd is the reading of the fast hand at which the host ends, after
-	// which nothing can be cleaned up; 0 is never.
+	// HostEnd is the ElapsedMax at which the host ends, after which nothing can be
+	// cleaned up; 0 is never.
 	HostEnd time.Duration
 	// Log takes what the run logs.
 	Log Logger
-	// Trace is told of each native call by its full name, and calls what it
-	// returns when the call is over; nil: nobody.
+	// Trace is called with the full name of each native call, and what it returns
+	// when the call is over. nil disables it.
 	Trace func(name string) (done func())
-	// DataOps counts requests to the table of native.db against the limit
+	// DataOps is the budget of requests to the table of native.db: the limit
 	// max_data_ops.
 	DataOps *tenant.Budget
-	// LogBytes counts what the run logs against the limit log_bytes.
+	// LogBytes is the budget of what the run logs: the limit log_bytes.
 	LogBytes *tenant.Budget
 }
 
 // Logger takes one record of a run's log. Its level is "debug", "info",
-// "warn" or "error"; fields are of the types of this package's values.
+// "warn" or "error"; fields are of the types of package value.
 type Logger interface {
 	Log(level, message string, fields value.Map)
 }

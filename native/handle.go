@@ -19,7 +19,7 @@ func Methods(name string, funcs ...Func) *lua.LTable {
 
 // NewHandle makes a value by which a script holds v without seeing into it. Its
 // methods come from [Methods]; nil makes a handle without any, for what a
-// function only hands back to its module.
+// script only passes back to its module.
 func NewHandle(v any, methods *lua.LTable) *lua.LUserData {
 	h := &lua.LUserData{Value: v, Metatable: lua.LNil}
 	if methods != nil {

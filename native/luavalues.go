@@ -25,8 +25,8 @@ var errorMark = sealed("error", map[string]lua.LGFunction{
 	"__concat":   func(L *lua.LState) int { L.Push(errorText(L.Get(1)) + errorText(L.Get(2))); return 1 },
 })
 
-// sealed makes a metatable that scripts can neither see nor replace: they are
-// shown name in its place. It is never written again, so all runs share it.
+// sealed makes a metatable that scripts can neither see nor replace: getmetatable
+// returns name in its place. It is never written again, so all runs share it.
 func sealed(name string, methods map[string]lua.LGFunction) *lua.LTable {
 	t := &lua.LTable{Metatable: lua.LNil}
 	t.RawSetString("__metatable", lua.LString(name))
@@ -42,7 +42,7 @@ func MarkList(t *lua.LTable) *lua.LTable {
 	return t
 }
 
-// IsList says whether t is marked as a list.
+// IsList reports whether t is marked as a list.
 func IsList(t *lua.LTable) bool { return t.Metatable == listMark }
 
 // errorTable is an error as scripts see it.
@@ -74,8 +74,8 @@ func errorText(v lua.LValue) lua.LString {
 	return lua.LString(v.Type().String())
 }
 
-// ErrorOf reads the fields of an error table back, whoever made it; nil if v
-// is no table with a string as code.
+// ErrorOf reads the fields of an error table back, even of one that a script has
+// made. It returns nil if v is not a table with a string as code.
 func ErrorOf(v lua.LValue) *outcome.Error {
 	t, ok := v.(*lua.LTable)
 	if !ok {

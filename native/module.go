@@ -16,15 +16,15 @@ type Module struct {
 	Name string
 	// Funcs is the module's table of contents.
 	Funcs []Func
-	// Values are fields that are no functions. They are shared by all runs, so
-	// nothing in them can be changed by a script.
+	// Values are fields that are not functions. All runs share them, so they must
+	// be values that no script can change.
 	Values map[string]lua.LValue
 }
 
 // Func is one function of a module.
 type Func struct {
 	Name string
-	// Do acts on one call. It pushes its results by [Call.Return]; the error
+	// Do carries out one call. It passes its results to [Call.Return]; an error
 	// that it returns is raised.
 	Do func(*Call) error
 }
@@ -56,7 +56,7 @@ func NewSet(modules ...Module) *Set {
 
 // Open makes t a run's table native. Modules open when a script first touches
 // them.
-func (s *Set) Open(t *lua.LTable) { s.native.Hide(t) }
+func (s *Set) Open(t *lua.LTable) { s.native.Attach(t) }
 
 // fields makes the module's functions, once for all runs.
 func (m Module) fields() map[string]lua.LValue {
@@ -80,24 +80,24 @@ func lazy(fields map[string]lua.LValue) *vm.Lazy {
 	})
 }
 
-// Function makes the Lua function of what no module's table holds. Make it
-// once and share it.
+// Function makes the Lua function of a Func that lies in no module. Make it once
+// and share it between all runs.
 func (f Func) Function() *lua.LFunction { return f.function(f.Name) }
 
-// function makes the Lua function: gate, call, and what follows from how it
-// ended. name is its full one, for traces.
+// function makes the Lua function: interrupt check, call, and what follows from
+// how that ended. name is the full one, for traces.
 func (f Func) function(name string) *lua.LFunction {
 	return vm.NewFunction(func(L *lua.LState) int {
 		run := vm.Of(L)
 		c := &Call{L: L, Run: run, Env: EnvOf(run), name: f.Name, entered: run.CheckInterrupt()}
 		if c.Env.Trace != nil {
-			c.traced = c.Env.Trace(name)
+			c.endTrace = c.Env.Trace(name)
 		}
 		defer c.end()
 		err := f.Do(c)
 		if c.ctx != nil && c.ctx.Waited() {
-			// The call has waited: an end that has passed meanwhile
-			// counts for more than its result.
+			// The call has waited: a deadline that has passed
+			// meanwhile counts for more than its result.
 			run.CheckInterrupt()
 		}
 		if err != nil {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// UnknownOption says that there is no option of that name, and which one was
-// probably meant.
+// UnknownOption is the text of the error for an option that isn't known: it names
+// the one that was probably meant, or all.
 func UnknownOption(name string, known []string) string {
 	text := fmt.Sprintf("unknown option %.64q", name)
 	if near := Nearest(name, known); near != "" {

@@ -2,7 +2,7 @@ package native
 
 import "testing"
 
-func TestNearestFindsSlips(t *testing.T) {
+func TestNearestFindsTypingErrors(t *testing.T) {
 	known := []string{"scope", "lease_ms", "wait_ms", "rev", "new"}
 	for _, test := range []struct{ name, want string }{
 		{"lease", "lease_ms"}, {"leasems", "lease_ms"}, {"waitms", "wait_ms"}, {"wait", "wait_ms"}, {"scpoe", "scope"},

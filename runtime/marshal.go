@@ -1,23 +1,24 @@
 package runtime
 
 import (
-	"bytes"
-	"encoding/json"
+	stdjson "encoding/json"
 	"time"
+
+	"github.com/tidelock-lua/tidelock/native/json"
 )
 
 // MarshalJSON returns a result as hosts return it: id, ok, value or error,
 // started_at, duration_ms, counters. ok tells a value that looks like an error
 // from an error.
 func (r *Result) MarshalJSON() ([]byte, error) {
-	return marshal(struct {
-		ID        string          `json:"id"`
-		OK        bool            `json:"ok"`
-		Value     json.RawMessage `json:"value,omitempty"`
-		Error     *Error          `json:"error,omitempty"`
-		StartedAt time.Time       `json:"started_at"`
-		Duration  float64         `json:"duration_ms"`
-		Counters  Counters        `json:"counters"`
+	return json.Marshal(struct {
+		ID        string             `json:"id"`
+		OK        bool               `json:"ok"`
+		Value     stdjson.RawMessage `json:"value,omitempty"`
+		Error     *Error             `json:"error,omitempty"`
+		StartedAt time.Time          `json:"started_at"`
+		Duration  float64            `json:"duration_ms"`
+		Counters  Counters           `json:"counters"`
 	}{
 		ID: r.ID, OK: r.Error == nil, Value: r.JSON, Error: r.Error,
 		StartedAt: r.StartedAt.UTC(), Duration: float64(r.Duration.Microseconds()) / 1000, Counters: r.Counters,
@@ -31,7 +32,7 @@ func (e *Error) MarshalJSON() ([]byte, error) {
 	if stack == nil {
 		stack = []Frame{} // a list, even if it is empty
 	}
-	return marshal(struct {
+	return json.Marshal(struct {
 		Type      ErrorType `json:"type"`
 		Message   string    `json:"message"`
 		Code      string    `json:"code,omitempty"`
@@ -41,13 +42,4 @@ func (e *Error) MarshalJSON() ([]byte, error) {
 		Column    int       `json:"column,omitempty"`
 		Stack     []Frame   `json:"stack"`
 	}{e.Type, e.Message, e.Code, e.Retryable, e.File, e.Line, e.Column, stack})
-}
-
-// marshal doesn't escape <, > and &: these texts don't go into HTML.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }

@@ -66,7 +66,7 @@ func (s *requireState) read(L *lua.LState, name string) string {
 			case err == nil:
 				return string(source)
 			case !errors.Is(err, fs.ErrNotExist):
-				vm.Of(L).Incident(err)
+				vm.Of(L).RecordIncident(err)
 				vm.Raise(L, "module '%.100s' can't be read", name)
 			}
 		}

@@ -87,7 +87,7 @@ func (e *Engine) env(ctx context.Context, inv Invocation, limits tenant.Limits) 
 // newRun makes the Lua state of a run, with its limits and its slot.
 func (e *Engine) newRun(ctx context.Context, env *native.Env, limits tenant.Limits) *vm.Run {
 	return vm.NewRun(vm.Config{
-		Clock: e.config.Clock, Context: ctx, Host: env, Interrupted: e.config.Observer.Interrupted,
+		Clock: e.config.Clock, Context: ctx, Host: env, OnInterrupt: e.config.Observer.Interrupted,
 		Memory: e.config.Memory, Slot: e.scheduler.newSlot(env.Tenant), Yield: e.config.Yield,
 		Limits: vm.Limits{
 			Timeout: limits.Timeout, Instructions: limits.Instructions,

@@ -1,13 +1,13 @@
 package task
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/tidelock-lua/tidelock/native/json"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
 )
@@ -242,13 +242,11 @@ func resultLine(r *runtime.Result) []byte {
 
 // line is what the host hands out: one line of JSON.
 func line(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	text, err := json.Marshal(v)
+	if err != nil {
 		panic(err) // structs of strings, numbers and JSON
 	}
-	return b.Bytes()
+	return append(text, '\n')
 }
 
 // stop cancels an invocation: one that waits is over at once, one that runs
@@ -300,15 +298,15 @@ type replayKey struct {
 
 // summary is an invocation as the interface shows it.
 type summary struct {
-	ID        string          `json:"id"`
-	Tenant    tenant.ID       `json:"tenant"`
-	Script    string          `json:"script"`
-	Schedule  string          `json:"schedule,omitempty"`
-	State     state           `json:"state"`
-	Accepted  time.Time       `json:"accepted_at"`
-	Started   *time.Time      `json:"started_at,omitempty"`
-	Abandoned bool            `json:"abandoned,omitempty"`
-	Result    json.RawMessage `json:"result,omitempty"`
+	ID        string             `json:"id"`
+	Tenant    tenant.ID          `json:"tenant"`
+	Script    string             `json:"script"`
+	Schedule  string             `json:"schedule,omitempty"`
+	State     state              `json:"state"`
+	Accepted  time.Time          `json:"accepted_at"`
+	Started   *time.Time         `json:"started_at,omitempty"`
+	Abandoned bool               `json:"abandoned,omitempty"`
+	Result    stdjson.RawMessage `json:"result,omitempty"`
 }
 
 // summary needs the lock.

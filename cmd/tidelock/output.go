@@ -2,7 +2,7 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
+	stdjson "encoding/json"
 	"fmt"
 	"io"
 	"io/fs"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tidelock-lua/tidelock/native/json"
 	"github.com/tidelock-lua/tidelock/runtime"
 )
 
@@ -25,7 +26,7 @@ func printResult(cmd *cobra.Command, r *runtime.Result) error {
 		text = envelope(r)
 	} else if isTerminal(out) {
 		var b bytes.Buffer
-		if err := json.Indent(&b, r.JSON, "", "  "); err != nil {
+		if err := stdjson.Indent(&b, r.JSON, "", "  "); err != nil {
 			return err
 		}
 		text = b.Bytes()
@@ -100,13 +101,11 @@ func isControl(r rune) bool {
 
 // envelope is what a command prints with --json.
 func envelope(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	text, err := json.Marshal(v)
+	if err != nil {
 		panic(err) // numbers, JSON and strings always marshal
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return text
 }
 
 // report tells why a run failed and returns its exit code. With --json the

@@ -10,12 +10,12 @@ import (
 	"github.com/tidelock-lua/tidelock/native/clock/clocktest"
 )
 
-func TestTheFastHandMissesNoTime(t *testing.T) {
+func TestDualElapsedMaxMissesNoTime(t *testing.T) {
 	const step = 10 * time.Second
 	for _, test := range []struct {
-		name       string
-		moves      [][2]time.Duration // of the wall and the monotonic clock
-		fast, slow time.Duration
+		name     string
+		moves    [][2]time.Duration // of the wall and the monotonic clock
+		max, min time.Duration
 	}{
 		{"both run", [][2]time.Duration{{step, step}}, step, step},
 		{"suspended", [][2]time.Duration{{step, 0}}, step, 0},
@@ -33,14 +33,14 @@ func TestTheFastHandMissesNoTime(t *testing.T) {
 				dual.Read()
 			}
 			r := dual.Read()
-			if r.ElapsedMax != test.fast || r.ElapsedMin != test.slow {
-				t.Errorf("got fast %v and slow %v, want %v and %v", r.ElapsedMax, r.ElapsedMin, test.fast, test.slow)
+			if r.ElapsedMax != test.max || r.ElapsedMin != test.min {
+				t.Errorf("got %v and %v, want %v and %v", r.ElapsedMax, r.ElapsedMin, test.max, test.min)
 			}
 		})
 	}
 }
 
-func TestHandsEncloseTimeWhileOneClockRunsTrue(t *testing.T) {
+func TestDualEnclosesTimeWhileOneClockRunsTrue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		clk := clocktest.NewManual()
 		dual := clock.NewDual(clk)
@@ -61,10 +61,10 @@ func TestHandsEncloseTimeWhileOneClockRunsTrue(t *testing.T) {
 			unnoticed += clock.MaxDivergence
 			r := dual.Read()
 			if r.ElapsedMax < real-unnoticed || r.ElapsedMax < before-clock.MaxDivergence {
-				t.Fatalf("the fast hand shows %v after %v, %v before", r.ElapsedMax, real, before)
+				t.Fatalf("ElapsedMax is %v after %v, %v before", r.ElapsedMax, real, before)
 			}
 			if r.ElapsedMin > real+unnoticed {
-				t.Fatalf("the slow hand shows %v after %v", r.ElapsedMin, real)
+				t.Fatalf("ElapsedMin is %v after %v", r.ElapsedMin, real)
 			}
 			before = r.ElapsedMax
 		}

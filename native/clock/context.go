@@ -13,9 +13,9 @@ type Ender interface {
 // derived from.
 type EnderKey struct{}
 
-// Ended reports whether the call that ctx belongs to has come to its end, by a
-// look at both clocks. A timer may be late: in a process that was stopped, all
-// of them are. So whoever sends something asks right before the bytes go out.
+// Ended reads both clocks and reports whether the call that ctx belongs to has
+// come to its end. A timer may be late: in a process that was stopped, all of
+// them are. So it is checked right before bytes that change something are sent.
 // A context without an [Ender] never ends this way.
 func Ended(ctx context.Context) bool {
 	e, ok := ctx.Value(EnderKey{}).(Ender)

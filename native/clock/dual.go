@@ -40,7 +40,7 @@ func NewDual(source Clock) *Dual {
 
 // Reading is what a [Dual] showed at one moment.
 type Reading struct {
-	// Wall is the machine's wall clock, for people and for embedded tables.
+	// Wall is the machine's wall clock, for what is shown and for embedded tables.
 	Wall time.Time
 	// ElapsedMax is at least, ElapsedMin at most the time that has really
 	// passed since the start.
@@ -62,8 +62,8 @@ func (d *Dual) Read() Reading {
 func (d *Dual) ElapsedMax() time.Duration { return d.Read().ElapsedMax }
 
 // read returns what has elapsed at now, and whether the clocks have drifted
-// apart. Neither bound shrinks: of two clocks that both went back, nothing is
-// believed.
+// apart. Neither bound shrinks: two clocks that both went back add
+// nothing.
 func (b *base) read(now Instant) (r Reading, apart bool) {
 	wall, mono := now.Wall.Sub(b.at.Wall), now.Mono-b.at.Mono
 	apart = wall-mono > MaxDivergence || mono-wall > MaxDivergence

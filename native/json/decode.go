@@ -1,9 +1,3 @@
-// Package json turns text into the values of package native and back. It
-// serves native.json and every host: events come in, results go out.
-//
-// Lists and nulls keep their kind both ways, empty ones too. Numbers are
-// doubles: whole numbers up to 2^53 are exact, and none is ever written in
-// exponent form below 1e21.
 package json
 
 import (
@@ -19,15 +13,20 @@ import (
 // DepthMax is how many lists and maps may lie in each other, both ways.
 const DepthMax = 200
 
-// Decode reads one JSON text. Nothing but white space may follow it. An empty
-// text is an error; hosts treat it as "no event" before they get here.
+// Decode reads one JSON text. Nothing but white space may follow it, and an empty
+// text is an error.
 func Decode(text []byte) (any, error) {
-	return DecodeInterruptible(text, func(int) {})
+	return decode(text, func(int) {})
 }
 
-// DecodeInterruptible calls step for each value and each piece of the text; it may stop
-// the decoding by a panic.
-func DecodeInterruptible[T text](s T, step func(int)) (any, error) {
+// Decode is like the function [Decode]. It counts a step for each value and each
+// piece of the text.
+func (m Metered) Decode(text []byte) (any, error) { return decode(text, m.Step) }
+
+// DecodeString is like [Metered.Decode], without a copy to make text bytes.
+func (m Metered) DecodeString(text string) (any, error) { return decode(text, m.Step) }
+
+func decode[T text](s T, step func(int)) (any, error) {
 	d := decoder[T]{text: s, step: step}
 	v, err := d.value(0)
 	if err != nil {
@@ -42,18 +41,17 @@ func DecodeInterruptible[T text](s T, step func(int)) (any, error) {
 // text is what a JSON text may be.
 type text interface{ string | []byte }
 
-// decoder reads a text. The standard library's takes a string in one go, as long
-// as that may be; this one looks at the clock on the way.
+// decoder reads a text. The standard library's reads a string in one go, however
+// long it is; this one counts its steps on the way.
 type decoder[T text] struct {
-	text T
-	at   int // bytes that were read
-	told int // bytes that were counted as steps
-	step func(int)
+	text    T
+	at      int // bytes that were read
+	counted int // bytes, as steps
+	step    func(int)
 }
 
 const (
-	// pieceBytes is how much text is read or written between two looks at the
-	// clock.
+	// pieceBytes is how much text is read or written between two steps.
 	pieceBytes   = 64 << 10
 	bytesPerStep = 64
 	// numeralMax is the largest size of a number as text: it isn't read in
@@ -61,10 +59,10 @@ const (
 	numeralMax = 64 << 10
 )
 
-// tell counts a step, and what was read since the last.
-func (d *decoder[T]) tell() {
-	n := (d.at - d.told) / bytesPerStep
-	d.told += n * bytesPerStep
+// countStep counts a step, and what was read since the last.
+func (d *decoder[T]) countStep() {
+	n := (d.at - d.counted) / bytesPerStep
+	d.counted += n * bytesPerStep
 	d.step(1 + n)
 }
 
@@ -73,8 +71,8 @@ func (d *decoder[T]) peek() byte {
 	for ; d.at < len(d.text); d.at++ {
 		switch c := d.text[d.at]; c {
 		case ' ', '\t', '\r', '\n':
-			if d.at-d.told >= pieceBytes {
-				d.tell()
+			if d.at-d.counted >= pieceBytes {
+				d.countStep()
 			}
 		default:
 			return c
@@ -102,7 +100,7 @@ var (
 )
 
 func (d *decoder[T]) value(depth int) (any, error) {
-	d.tell()
+	d.countStep()
 	switch c := d.peek(); {
 	case c == '"':
 		return d.string()
@@ -218,7 +216,7 @@ func (d *decoder[T]) number() (any, error) {
 	return f, nil
 }
 
-// skip reads one byte if it is one of some, and says whether it was.
+// skip reads one byte if it is one of some, and reports whether it was.
 func (d *decoder[T]) skip(some string) bool {
 	for i := 0; i < len(some) && d.at < len(d.text); i++ {
 		if d.text[d.at] == some[i] {
@@ -229,12 +227,12 @@ func (d *decoder[T]) skip(some string) bool {
 	return false
 }
 
-// digits reads digits, and says whether there were any.
+// digits reads digits, and reports whether there were any.
 func (d *decoder[T]) digits() bool {
 	from := d.at
 	for ; d.at < len(d.text) && isDigit(d.text[d.at]); d.at++ {
-		if d.at-d.told >= pieceBytes {
-			d.tell()
+		if d.at-d.counted >= pieceBytes {
+			d.countStep()
 		}
 	}
 	return d.at > from

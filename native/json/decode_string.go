@@ -51,7 +51,7 @@ func (d *decoder[T]) longString() (string, error) {
 			pieces = append(pieces, string(piece))
 			size += len(piece)
 			piece = piece[:0]
-			d.tell()
+			d.countStep()
 		}
 		switch {
 		case c == '"':
@@ -90,8 +90,7 @@ var escapes = [256]byte{
 }
 
 // escape reads a backslash and what is behind it, and appends what it means. Half
-// of a surrogate pair is no character: what is put in its place would be lost
-// data that nobody notices.
+// of a surrogate pair is refused: to replace it would lose data silently.
 func (d *decoder[T]) escape(to []byte) ([]byte, error) {
 	d.at++
 	if d.at == len(d.text) {

@@ -54,7 +54,7 @@ func sameAsStandard(t *testing.T, text string) {
 	}
 }
 
-func TestTextIsReadAsByTheStandardLibrary(t *testing.T) {
+func TestDecodeReadsLikeTheStandardLibrary(t *testing.T) {
 	for _, text := range []string{
 		` [ 1 , { "a" : [ ] , "b" : { } } ] `, `{"a":1,"a":2}`, `[1,]`, `[,1]`, `{"a":1,}`, `{,}`, `{1:2}`, `[1 2]`, `{"a" 1}`, `]`, `[}`, "",
 		`0`, `-0`, `-`, `01`, `1.`, `.5`, `+1`, `1.50e+2`, `1e`, `1e+`, `1E-2`, `1e999`, `-1e999`, `1e-999`, `0x10`, `1_0`, `nan`, `Infinity`,
@@ -67,7 +67,7 @@ func TestTextIsReadAsByTheStandardLibrary(t *testing.T) {
 	}
 }
 
-func TestHalfOfASurrogatePairIsRefused(t *testing.T) {
+func TestDecodeRefusesHalfOfASurrogatePair(t *testing.T) {
 	for _, text := range []string{`\ud83d`, `\ud83dx`, `\ud83d\n`, `\ud83d\u0041`, `\ude00`, `\ude00\ud83d\ude00`, `\ud83d\ud83d\ude00`} {
 		for _, before := range []string{"", strings.Repeat("a", 64<<10)} {
 			v, err := json.Decode([]byte(`"` + before + text + `"`))
@@ -78,7 +78,7 @@ func TestHalfOfASurrogatePairIsRefused(t *testing.T) {
 	}
 }
 
-func TestALongTextIsReadLikeAShortOne(t *testing.T) {
+func TestDecodeReadsALongTextLikeAShortOne(t *testing.T) {
 	// Characters, escapes and pairs of them lie across the ends of pieces.
 	for _, unit := range []string{"x", "é", "\u2028", "😀", `\n`, `\u00e9`, `\ud83d\ude00`, `é\n`, "\xff", "\x80", "\xc3", "é\xc3"} {
 		for offset := range 4 {
@@ -94,7 +94,7 @@ func TestALongTextIsReadLikeAShortOne(t *testing.T) {
 	sameAsStandard(t, strings.Repeat("1", 300))
 }
 
-func TestANumberThatIsTooLongIsRefused(t *testing.T) {
+func TestDecodeRefusesANumberThatIsTooLong(t *testing.T) {
 	text := "0." + strings.Repeat("1", 64<<10)
 	if v, err := json.Decode([]byte(text)); err == nil {
 		t.Errorf("got %v", v)

@@ -1,7 +1,6 @@
 package json
 
 import (
-	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -18,18 +17,18 @@ type TooLongError struct{ Max int }
 
 func (e *TooLongError) Error() string { return fmt.Sprintf("the text has more than %d bytes", e.Max) }
 
-// Encode writes v, a tree of native's value types, as one line of JSON. nil is
-// null. Keys are sorted. Strings that are not UTF-8 are refused with their
-// path below root, as a *value.Error: JSON can't carry them. A text of
-// more than max bytes is a *TooLongError, noticed before much more is written.
+// Encode writes v, a tree of the types of package value, as one line of JSON.
+// nil is null, and keys are sorted. A string that is not UTF-8, which JSON can't
+// carry, is a [*value.Error] with its path below root. A text of more than max
+// bytes is a [*TooLongError], noticed before much more is written.
 func Encode(v any, root string, max int) ([]byte, error) {
-	return EncodeInterruptible(v, root, max, func(int) {})
+	return Metered{func(int) {}}.Encode(v, root, max)
 }
 
-// EncodeInterruptible calls step for each value, each piece of a string and each
-// comparison of two keys; it may stop the encoding by a panic.
-func EncodeInterruptible(v any, root string, max int, step func(int)) ([]byte, error) {
-	e := encoder{max: max, step: step}
+// Encode is like the function [Encode]. It counts a step for each value, each
+// piece of a string and each comparison of two keys.
+func (m Metered) Encode(v any, root string, max int) ([]byte, error) {
+	e := encoder{max: max, step: m.Step}
 	out, err := e.all(v, root)
 	if err != nil || e.blocks == nil {
 		return out, err
@@ -39,9 +38,9 @@ func EncodeInterruptible(v any, root string, max int, step func(int)) ([]byte, e
 	return text, nil
 }
 
-// EncodeStringInterruptible is EncodeInterruptible for whoever wants a string.
-func EncodeStringInterruptible(v any, root string, max int, step func(int)) (string, error) {
-	e := encoder{max: max, step: step}
+// EncodeString is like [Metered.Encode], without a copy to make it a string.
+func (m Metered) EncodeString(v any, root string, max int) (string, error) {
+	e := encoder{max: max, step: m.Step}
 	out, err := e.all(v, root)
 	if err != nil || e.blocks == nil {
 		return string(out), err
@@ -73,10 +72,10 @@ func (e *encoder) all(v any, root string) ([]byte, error) {
 	return out, nil
 }
 
-// over says whether the text is too long when so many bytes follow the blocks.
+// over reports whether the text is too long when so many bytes follow the blocks.
 func (e *encoder) over(n int) bool { return n > e.max-e.written }
 
-// each gives out all that was written, piece by piece.
+// each passes on all that was written, piece by piece.
 func (e *encoder) each(out []byte, do func(piece []byte)) {
 	for _, block := range append(e.blocks, out) {
 		for piece := range slices.Chunk(block, pieceBytes) {
@@ -153,7 +152,7 @@ func (e *encoder) appendString(out []byte, s string) ([]byte, error) {
 	return append(out, '"'), nil
 }
 
-// quotedBytes is how much of a string is written between two looks at the clock:
+// quotedBytes is how much of a string is written between two steps:
 // with escapes six times as much.
 const quotedBytes = 16 << 10
 
@@ -173,9 +172,7 @@ func appendPiece(out []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c == 0xE2 {
 			b := unquoted(out)
-			e := stdjson.NewEncoder(&b)
-			e.SetEscapeHTML(false)
-			if err := e.Encode(s); err != nil {
+			if err := marshalTo(&b, s); err != nil {
 				panic(err) // a valid UTF-8 string is always written
 			}
 			return b

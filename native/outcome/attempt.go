@@ -1,5 +1,6 @@
-// Package outcome says, in plain Go, how what a native call asked of the outside
-// ended: the outcome of one attempt, and the error that a script sees.
+// Package outcome describes how a request of a native call to something outside
+// has ended: [Outcome] and [Attempt] for one attempt, and [Error] for what a
+// script sees. It is plain Go, so that stores and engines don't depend on Lua.
 package outcome
 
 import (
@@ -17,7 +18,7 @@ const (
 	// decides came back. A write may or may not have been applied, and may
 	// still land.
 	Unknown Outcome = iota
-	// Applied: the store did what it was asked to.
+	// Applied: the store has carried out the request.
 	Applied
 	// Refused: the condition of the request did not hold. Nothing was changed.
 	Refused
@@ -39,7 +40,7 @@ type Attempt struct {
 	// Err is the cause when Outcome is Unknown or NotApplied, else nil. It is
 	// an *Error wherever the cause is known.
 	Err error
-	// Sent and Received are the readings of the process's hands right before
+	// Sent and Received are the readings of the process's clock right before
 	// the request went out and right after its answer was complete.
 	Sent, Received clock.Reading
 	// Date is the store's own clock in the answer, cut down to whole seconds;

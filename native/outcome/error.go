@@ -2,18 +2,18 @@ package outcome
 
 import "strings"
 
-// Error is trouble that a native call raises. A script sees it as a table
-// with these fields (lower case, unset ones absent) whose tostring is
-// [Error.Error].
+// Error is an error that a native call raises. A script sees it as a table with
+// these fields (lower case, unset ones absent), whose tostring is [Error.Error].
 type Error struct {
 	// Code is for programs: stable, lower case, prefixed by the module
 	// ("db_throttled").
 	Code string
-	// Message is for people: what, which, facts. It never names another tenant.
+	// Message is for a reader: what went wrong, and with which values. It never
+	// names another tenant.
 	Message string
-	// Retryable says that the same call may succeed later.
+	// Retryable reports whether the same call may succeed later.
 	Retryable bool
-	// Op is the verb ("put"); Key the key it was about.
+	// Op is the operation ("put"), and Key the key that it was about.
 	Op, Key string
 	// Applied is "no" or "unknown" for writes, "" where it makes no sense.
 	Applied string

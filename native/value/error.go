@@ -1,6 +1,6 @@
 package value
 
-// Error says that a Lua value can't be data, and where.
+// Error is the error for a Lua value that can't be data, and says where it lies.
 type Error struct {
 	// Path leads to the offending value: "value.items[3].cb".
 	Path string

@@ -1,9 +1,9 @@
-// Package value names the types of data that cross between Lua and Go, in plain
-// Go: what a script stores, sends, logs or returns is a tree of them.
+// Package value names the types of the data that crosses between Lua and Go:
+// what a script stores, sends, logs or returns.
 //
-// A script's data crosses into Go as a tree of these types and no others:
-// [Null], bool, float64, string, [List], [Map]. A Lua string may be any bytes;
-// so may a Go string here. nil stands for Lua's nil: "nothing there".
+// Such data is a tree of these types and no others: [Null], bool, float64,
+// string, [List], [Map]. A string may be any bytes, as in Lua. nil stands for
+// Lua's nil: there is no value.
 package value
 
 // Null is an explicit null: native.db.null, and null in JSON.

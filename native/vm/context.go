@@ -8,23 +8,23 @@ import (
 	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
-// endsCheck is how often a wait looks at both clocks: a suspension that stops
-// the monotonic clock, on which timers run, lengthens no wait by more.
-const endsCheck = time.Second
+// deadlineCheckInterval is how often a wait reads both clocks: a suspension that
+// stops the monotonic clock, on which timers run, lengthens no wait by more.
+const deadlineCheckInterval = time.Second
 
 // Context returns a Go context for a native call that may take long. It is
-// cancelled at the nearest end, with [context.DeadlineExceeded] as its cause,
-// and when the run is cancelled. Stop must be called when the call is over.
+// cancelled at the nearest deadline, with [context.DeadlineExceeded] as its
+// cause, and when the run is cancelled. Stop must be called when the call is over.
 func (r *Run) Context() *CallContext {
-	return &CallContext{run: r, at: r.ends[len(r.ends)-1].nearest}
+	return &CallContext{run: r, deadline: r.deadlines.nearest()}
 }
 
-// CallContext is a context that costs next to nothing until somebody waits for
+// CallContext is a context that costs next to nothing until something waits for
 // it: only then is it made, and only from then on may other runs execute Lua
 // in this one's place. The first use is the calling goroutine's.
 type CallContext struct {
-	run *Run          // of which others than its goroutine only read ctx and hands
-	at  time.Duration // noEnd for none
+	run      *Run          // of which other goroutines only read ctx and clock
+	deadline time.Duration // never for none
 
 	mu      sync.Mutex // guards what follows
 	ctx     context.Context
@@ -33,8 +33,8 @@ type CallContext struct {
 	stopped bool
 }
 
-// Renew gives the context the ends that are around its call now, after the call
-// has called back into Lua: a coroutine may have been suspended there, and
+// Renew gives the context the deadlines that are around its call now, after the
+// call has called back into Lua: a coroutine may have been suspended there, and
 // resumed under others.
 func (c *CallContext) Renew() {
 	c.mu.Lock()
@@ -46,24 +46,24 @@ func (c *CallContext) Renew() {
 		c.cancel(nil)
 	}
 	c.ctx, c.cancel, c.timer = nil, nil, nil
-	c.at = c.run.ends[len(c.run.ends)-1].nearest
+	c.deadline = c.run.deadlines.nearest()
 }
 
-// Waited says whether somebody has waited for it.
+// Waited reports whether something has waited for it.
 func (c *CallContext) Waited() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.ctx != nil
 }
 
-// Deadline is unknown: the end lies on the fast hand, which no timer reads.
+// Deadline is unknown: it is a moment of ElapsedMax, which no timer reads.
 func (c *CallContext) Deadline() (time.Time, bool) { return time.Time{}, false }
 
-// Done makes the context if nobody has waited for it yet.
+// Done makes the context if nothing has waited for it yet.
 func (c *CallContext) Done() <-chan struct{} { return c.made().Done() }
 
-// Err is the run's as long as nobody waits: an end that passes meanwhile is
-// noticed by the next gate.
+// Err is the run's as long as nothing waits: a deadline that passes meanwhile is
+// noticed by the next interrupt check.
 func (c *CallContext) Err() error {
 	c.mu.Lock()
 	ctx := c.ctx
@@ -83,10 +83,10 @@ func (c *CallContext) Value(key any) any {
 	return c.made().Value(key)
 }
 
-// Ended reports whether the call has come to its end, by a look at both clocks;
-// see [clock.Ended].
+// Ended reads both clocks and reports whether the call has come to its end; see
+// [clock.Ended].
 func (c *CallContext) Ended() bool {
-	return c.run.clock.ElapsedMax() >= c.at || c.run.ctx.Err() != nil
+	return c.run.clock.ElapsedMax() >= c.deadline || c.run.ctx.Err() != nil
 }
 
 // made returns the context itself, made by the first call.
@@ -95,31 +95,31 @@ func (c *CallContext) made() context.Context {
 	defer c.mu.Unlock()
 	if c.ctx == nil {
 		if !c.stopped {
-			c.run.leave()
+			c.run.park()
 		}
 		c.ctx, c.cancel = context.WithCancelCause(c.run.ctx)
 		if c.stopped {
 			c.cancel(nil)
-		} else if c.at != noEnd {
-			c.wait()
+		} else if c.deadline != never {
+			c.watch()
 		}
 	}
 	return c.ctx
 }
 
-// wait cancels the context if the end has passed, or looks again later.
-func (c *CallContext) wait() {
-	left := c.at - c.run.clock.ElapsedMax()
+// watch cancels the context if the deadline has passed, or checks again later.
+func (c *CallContext) watch() {
+	left := c.deadline - c.run.clock.ElapsedMax()
 	if left <= 0 {
 		c.cancel(context.DeadlineExceeded)
 		return
 	}
 	ctx := c.ctx
-	c.timer = time.AfterFunc(min(left, endsCheck), func() {
+	c.timer = time.AfterFunc(min(left, deadlineCheckInterval), func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if !c.stopped && c.ctx == ctx {
-			c.wait()
+			c.watch()
 		}
 	})
 }

@@ -18,35 +18,26 @@ const (
 )
 
 // coroutine is a Lua coroutine. From its first resume until it is dead its
-// body runs on a goroutine of its own, on which it is never more than one of
-// the two that take turns.
+// body runs on a goroutine of its own, of which never more than one runs at a
+// time: it and the one that has resumed it take turns.
 type coroutine struct {
 	run    *Run
 	status string
 	fn     lua.LValue // body, until the first resume
 
-	next  func() (struct{}, bool) // hands the processor to the body
+	next  func() (struct{}, bool) // lets the body run until it yields or ends
 	stop  func()                  // lets a suspended body unwind
-	yield func(struct{}) bool     // hands the processor back
+	yield func(struct{}) bool     // suspends the body
 
 	transfer []lua.LValue  // values on their way in or out
 	err      *lua.ApiError // how the body failed
 
-	// What the run's own fields are set to while the body runs.
-	thread  *lua.LState
-	nesting int // protected calls open inside, relative to the resume
-	goCalls int
-	ends    int // ends that were open at the resume; none of them is the body's
-	resumer *coroutine
+	frame             frame // where the body was suspended
+	nestedAtResume    int   // protected calls and resumes around the last resume
+	deadlinesAtResume int   // that were open at the last resume, none of them the body's
 
 	self   *lua.LState // the handle, while the body runs
 	handle weak.Pointer[lua.LState]
-}
-
-// coroutines are those of one run.
-type coroutines struct {
-	current *coroutine
-	live    map[*coroutine]struct{} // with a goroutine
 }
 
 // handle is the context of the Lua thread that scripts hold for a coroutine.
@@ -73,7 +64,7 @@ func CoroutineStatus(h *lua.LState) string { return coroutineOf(h).status }
 // RunningCoroutine returns the handle of the coroutine that runs now, nil if
 // it is the main one.
 func (r *Run) RunningCoroutine() *lua.LState {
-	if co := r.coroutines.current; co != nil {
+	if co := r.frame.coroutine; co != nil {
 		return co.self
 	}
 	return nil
@@ -89,8 +80,8 @@ func (r *Run) Resume(L *lua.LState, h *lua.LState, first, n int) (int, lua.LValu
 		return 0, lua.LString("cannot resume " + map[string]string{
 			Running: "non-suspended coroutine", Normal: "non-suspended coroutine", Dead: "dead coroutine"}[co.status])
 	}
-	if r.nesting+co.nesting >= maxNesting {
-		return 0, overflow(L, "stack overflow: more than %d nested protected calls and coroutines", maxNesting).Object
+	if r.frame.nested()+co.frame.nesting >= maxNesting {
+		return 0, overflow(L).Object
 	}
 	co.transfer = co.transfer[:0]
 	for i := first; i < first+n; i++ {
@@ -100,9 +91,9 @@ func (r *Run) Resume(L *lua.LState, h *lua.LState, first, n int) (int, lua.LValu
 		r.start(co, h)
 	}
 	co.self = h
-	co.enter()
+	r.enter(co)
 	co.self = nil
-	if r.kill != nil {
+	if r.interrupt != nil {
 		r.RaiseInterrupt()
 	}
 	if co.err != nil {
@@ -116,30 +107,29 @@ func (r *Run) Resume(L *lua.LState, h *lua.LState, first, n int) (int, lua.LValu
 	return len(co.transfer), nil
 }
 
-// start gives co a goroutine.
+// start prepares co for its first resume.
 func (r *Run) start(co *coroutine, h *lua.LState) {
-	cs := &r.coroutines
-	if limit := r.limits.Coroutines; limit > 0 && len(cs.live) >= limit {
-		if r.closeOrphans() == 0 {
-			runtime.GC() // perhaps many are garbage that nobody has looked for
-			if r.closeOrphans() == 0 {
-				r.Exceeded(Coroutine, int64(limit))
+	if limit := r.limits.Coroutines; limit > 0 && len(r.coroutines) >= limit {
+		if r.closeUnreachable() == 0 {
+			runtime.GC() // perhaps many are garbage that was not found yet
+			if r.closeUnreachable() == 0 {
+				r.RaiseLimit(Coroutine, int64(limit))
 			}
 		}
 	}
 	co.next, co.stop = iter.Pull(co.body)
-	co.thread = r.takeThread()
-	if cs.live == nil {
-		cs.live = map[*coroutine]struct{}{}
+	co.frame = frame{thread: r.threads.take(), coroutine: co}
+	if r.coroutines == nil {
+		r.coroutines = map[*coroutine]struct{}{}
 	}
-	cs.live[co] = struct{}{}
+	r.coroutines[co] = struct{}{}
 	co.handle = weak.Make(h)
 }
 
 // body is what runs on the coroutine's goroutine.
 func (co *coroutine) body(yield func(struct{}) bool) {
 	co.yield = yield
-	t := co.thread
+	t := co.run.frame.thread
 	t.Push(co.fn)
 	co.fn = nil
 	for _, v := range co.transfer {
@@ -151,35 +141,35 @@ func (co *coroutine) body(yield func(struct{}) bool) {
 		for i := 1; i <= t.GetTop(); i++ {
 			co.transfer = append(co.transfer, t.Get(i))
 		}
-		co.run.putThread(t)
+		co.run.threads.put(t)
 	}
 	co.status = Dead
 }
 
-// enter lets the body run until it yields or ends, with the run's fields set
-// to what they were when it stopped.
-func (co *coroutine) enter() {
-	r := co.run
-	thread, nesting, goCalls := r.thread, r.nesting, r.goCalls
-	co.resumer = r.coroutines.current
-	if co.resumer != nil {
-		co.resumer.status = Normal
+// enter lets the body run until it yields or ends.
+func (r *Run) enter(co *coroutine) {
+	resumer := r.frame.coroutine
+	if resumer != nil {
+		resumer.status = Normal
 	}
 	co.status = Running
-	co.ends = len(r.ends)
-	r.coroutines.current, r.thread, r.goCalls = co, co.thread, co.goCalls
-	r.nesting += co.nesting
-	co.next()
-	co.thread, co.nesting, co.goCalls = r.thread, r.nesting-nesting, r.goCalls
-	r.thread, r.nesting, r.goCalls = thread, nesting, goCalls
-	r.coroutines.current = co.resumer
-	if co.resumer != nil {
-		co.resumer.status = Running
+	r.switchTo(co, func() { co.next() })
+	if resumer != nil {
+		resumer.status = Running
 	}
-	co.resumer = nil
+}
+
+// switchTo calls resume, which runs on the body's goroutine, in the frame in
+// which the body was suspended.
+func (r *Run) switchTo(co *coroutine, resume func()) {
+	resumer := r.frame
+	co.nestedAtResume, co.deadlinesAtResume = resumer.nested(), len(r.deadlines)
+	r.frame = co.frame
+	resume()
+	co.frame, r.frame = r.frame, resumer
 	if co.status == Dead {
-		co.thread, co.nesting = nil, 0
-		delete(r.coroutines.live, co)
+		co.frame = frame{}
+		delete(r.coroutines, co)
 	}
 }
 
@@ -187,11 +177,11 @@ func (co *coroutine) enter() {
 // stack, and pushes what it is resumed with. A coroutine may not be suspended
 // out of the function of a deadline or lease: those can't stop their clock.
 func (r *Run) Yield(L *lua.LState, n int) int {
-	co := r.coroutines.current
+	co := r.frame.coroutine
 	if co == nil {
 		Raise(L, "attempt to yield from outside a coroutine")
 	}
-	if len(r.ends) > co.ends {
+	if len(r.deadlines) > co.deadlinesAtResume {
 		Raise(L, "attempt to yield out of the function of native.deadline.with or native.lock.with: a lease can't be suspended")
 	}
 	top := L.GetTop()
@@ -210,42 +200,37 @@ func (r *Run) Yield(L *lua.LState, n int) int {
 	return len(co.transfer)
 }
 
-// closeOrphans unwinds the suspended coroutines whose handles have been
+// closeUnreachable unwinds the suspended coroutines whose handles have been
 // collected: no script can reach them any more. It returns how many.
-func (r *Run) closeOrphans() (n int) {
-	kill := r.kill
-	for co := range r.coroutines.live {
+func (r *Run) closeUnreachable() (n int) {
+	interrupt := r.interrupt
+	for co := range r.coroutines {
 		if co.status == Suspended && co.handle.Value() == nil {
 			r.close(co)
 			n++
 		}
 	}
 	if n > 0 {
-		if r.kill = kill; kill == nil {
-			r.countSteps()
+		if r.interrupt = interrupt; interrupt == nil {
+			r.meter.restart()
 		}
 	}
 	return n
 }
 
-// close unwinds a suspended body. While it does nothing of it may run.
+// close unwinds a suspended body. Meanwhile no code of it may run, and so the
+// run is interrupted.
 func (r *Run) close(co *coroutine) {
 	if co.status != Suspended || co.next == nil {
 		return
 	}
-	r.setKill(&Interrupt{Cause: Closed})
-	current, thread, nesting, goCalls := r.coroutines.current, r.thread, r.nesting, r.goCalls
-	r.coroutines.current, r.thread, r.goCalls = co, co.thread, co.goCalls
-	co.ends = len(r.ends)
-	co.stop()
-	r.coroutines.current, r.thread, r.nesting, r.goCalls = current, thread, nesting, goCalls
-	co.status = Dead
-	delete(r.coroutines.live, co)
+	r.setInterrupt(&Interrupt{Cause: Closed})
+	r.switchTo(co, co.stop)
 }
 
-// closeAll unwinds every coroutine at the end of the run.
-func (cs *coroutines) closeAll(r *Run) {
-	for co := range cs.live {
+// closeCoroutines unwinds every coroutine at the end of the run.
+func (r *Run) closeCoroutines() {
+	for co := range r.coroutines {
 		r.close(co)
 	}
 }

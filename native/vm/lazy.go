@@ -6,10 +6,10 @@ import lua "github.com/yuin/gopher-lua"
 // run pays only for the libraries its script uses. One Lazy serves all runs;
 // each of its tables is a script's own.
 //
-// An unfilled table has a hidden metatable that fills it and takes itself off.
-// Whatever looks at a table without asking its metatable (next, pairs, rawget,
-// rawset, getmetatable, setmetatable) calls [Materialize] first, so that a script
-// can't tell.
+// An unfilled table has a hidden metatable that fills it and then removes itself.
+// Library functions that bypass metatables or return them (next, pairs, rawget,
+// rawset, getmetatable, setmetatable) call [Materialize] first, so that a script
+// never sees the difference.
 type Lazy struct {
 	fill func(*lua.LTable)
 	meta *lua.LTable // never written after NewLazy: all runs share it
@@ -19,7 +19,7 @@ type Lazy struct {
 // same key in a metatable of its own, but has no value of that type.
 const lazyKey = 1
 
-// NewLazy returns a maker of tables that fill fills.
+// NewLazy returns a maker of tables whose fields fill sets.
 func NewLazy(fill func(*lua.LTable)) *Lazy {
 	z := &Lazy{fill: fill, meta: &lua.LTable{Metatable: lua.LNil}}
 	z.meta.RawSetInt(lazyKey, &lua.LUserData{Value: z, Metatable: lua.LNil})
@@ -41,8 +41,8 @@ func NewLazy(fill func(*lua.LTable)) *Lazy {
 // Table returns a new, unfilled table.
 func (z *Lazy) Table() *lua.LTable { return &lua.LTable{Metatable: z.meta} }
 
-// Hide makes t an unfilled table. What it has stays, unless fill replaces it.
-func (z *Lazy) Hide(t *lua.LTable) { t.Metatable = z.meta }
+// Attach makes t an unfilled table. What it has stays, unless fill replaces it.
+func (z *Lazy) Attach(t *lua.LTable) { t.Metatable = z.meta }
 
 // Materialize fills t if it is a lazy table that hasn't been filled yet.
 func Materialize(t *lua.LTable) {

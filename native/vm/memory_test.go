@@ -1,48 +1,26 @@
 package vm
 
 import (
-	"runtime"
 	"testing"
 	"testing/synctest"
 
 	lua "github.com/yuin/gopher-lua"
-
-	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
-// guarded is a heap that tests set, and runs whose memory it is.
-type guarded struct {
-	*MemoryWatcher
-	now   heap
-	clock *clock.Dual
-}
-
-func newGuarded(limit int64) *guarded {
-	g := &guarded{MemoryWatcher: NewMemoryWatcher(limit), clock: clock.NewDual(clock.System())}
-	g.MemoryWatcher.read = func() heap { return g.now }
-	return g
-}
-
-// run makes a run that holds size bytes.
-func (g *guarded) run(t *testing.T, size string, limits Limits) *machine {
-	m := start(t, Config{Clock: g.clock, Memory: g.MemoryWatcher, Limits: limits, Yield: runtime.Gosched})
-	m.expect("nil", `all = ("x"):rep(`+size+`)`)
-	return m
-}
-
-// ended asks a run to mind its memory, and returns the limit that ended it.
-func (g *guarded) ended(m *machine) Cause {
-	g.sampledAt.Store(-1 << 40) // the last look at the heap is long ago
-	if m.minded(g.clock.ElapsedMax()) {
-		return ""
+func TestChargeRefusesAValueOverTheLimit(t *testing.T) {
+	const limit = 1 << 20
+	m := start(t, Config{Limits: Limits{MemoryBytes: limit}})
+	m.Globals().RawSetString("charge", NewFunction(func(L *lua.LState) int { m.Charge(int64(L.CheckNumber(1))); return 0 }))
+	m.expect("true", `return (pcall(charge, 2^19))`)
+	if _, err := m.do(`charge(2^20 + 1)`); err == nil || m.interrupt == nil || m.interrupt.Cause != Memory {
+		t.Errorf("got %v and the interrupt %v, want the end of the run", err, m.interrupt)
 	}
-	return m.kill.Cause
 }
 
-func TestARunIsMeasuredOnlyWhenItMayBeOverItsLimit(t *testing.T) {
+func TestMemoryIsMeasuredOnlyWhenItMayBeOverTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit = 10 << 20
-		g := newGuarded(1) // so it is always looked at
+		g := newWatched(1) // so the heap is always read
 		m := g.run(t, "8e6", Limits{MemoryBytes: limit})
 		for _, step := range []struct {
 			name                string
@@ -68,60 +46,18 @@ func TestARunIsMeasuredOnlyWhenItMayBeOverItsLimit(t *testing.T) {
 	})
 }
 
-func TestARunOverItsLimitIsEnded(t *testing.T) {
+func TestMemoryOverTheLimitEndsTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGuarded(0)
+		g := newWatched(0)
 		m := g.run(t, "8e6", Limits{MemoryBytes: 8e6})
 		g.now.allocated, g.now.occupied = 1e9, 1e9
-		if got := g.ended(m); got != Memory || m.kill.Value != 8e6 {
-			t.Errorf("got %q of %v, want memory of 8000000", got, m.kill)
+		if got := g.ended(m); got != Memory || m.interrupt.Value != 8e6 {
+			t.Errorf("got %q of %v, want memory of 8000000", got, m.interrupt)
 		}
 	})
 }
 
-func TestTheLargestRunGoesFirstWhenTheProcessHoldsTooMuch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := newGuarded(15e6)
-		large, medium, small := g.run(t, "2e7", Limits{}), g.run(t, "15e6", Limits{}), g.run(t, "1e6", Limits{})
-		for _, m := range []*machine{large, medium, small} {
-			m.measure()
-		}
-		expect := func(when string, m *machine, want Cause) {
-			t.Helper()
-			if got := g.ended(m); got != want {
-				t.Errorf("%s: got %q, want %q", when, got, want)
-			}
-		}
-		g.now.occupied = 100e6
-		expect("while most of it is garbage", large, "")
-		g.now.live = 30e6
-		expect("the second", medium, "")
-		expect("the largest", large, ProcessMemory)
-		large.Close()
-		expect("before its memory can be collected", medium, "")
-		g.now.collected += 2
-		g.now.live = 20e6
-		expect("the smallest", small, "")
-		expect("the next", medium, ProcessMemory)
-		medium.Close()
-		g.now.collected += 2
-		expect("one that holds nearly nothing", small, "")
-	})
-}
-
-func TestWhereNoWalkFindsTheMemoryWhoeverAllocatedMostGoes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := newGuarded(30e6)
-		hiding, innocent := g.run(t, "1", Limits{}), g.run(t, "1", Limits{})
-		innocent.measure()
-		g.now.allocated, g.now.occupied, g.now.live = 1e9, 1e9, 1e9
-		if got := g.ended(hiding); got != ProcessMemory {
-			t.Errorf("got %q, want the one that allocated 1 GB to be ended", got)
-		}
-	})
-}
-
-func TestChargesAreMeasuredWhenTheySumUp(t *testing.T) {
+func TestChargeMeasuresWhenChargesSumUp(t *testing.T) {
 	const limit = 10 << 20
 	charge := func(hold string) *Interrupt {
 		m := start(t, Config{Limits: Limits{MemoryBytes: limit}})
@@ -131,26 +67,19 @@ func TestChargesAreMeasuredWhenTheySumUp(t *testing.T) {
 				m.Charge(1 << 20)
 			}
 		})
-		return m.kill
+		return m.interrupt
 	}
 	synctest.Test(t, func(t *testing.T) {
-		if kill := charge("1e6"); kill != nil {
-			t.Errorf("a run that keeps nothing of it: got %v, want it to go on", kill)
+		if interrupt := charge("1e6"); interrupt != nil {
+			t.Errorf("a run that keeps nothing of it: got %v, want it to go on", interrupt)
 		}
-		if kill := charge("11e6"); kill == nil || kill.Cause != Memory {
-			t.Errorf("a run that holds more than its limit: got %v, want it ended", kill)
+		if interrupt := charge("11e6"); interrupt == nil || interrupt.Cause != Memory {
+			t.Errorf("a run that holds more than its limit: got %v, want it ended", interrupt)
 		}
 	})
 }
 
-// protected calls fn as a library function of the run.
-func (m *machine) protected(fn func()) error {
-	m.Globals().RawSetString("fn", NewFunction(func(*lua.LState) int { fn(); return 0 }))
-	_, err := m.do(`fn()`)
-	return err
-}
-
-func TestTheEstimateIsMadeAgainAfterEnoughWork(t *testing.T) {
+func TestMemoryEstimateIsRenewedAfterEnoughWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := start(t, Config{})
 		before := m.Memory()

@@ -15,16 +15,16 @@ import (
 // long again, and gigabytes. So errors on stacks that have grown come with a
 // traceback of ours, interrupts with none, and tail calls aren't counted.
 
-// noTrace is the traceback of an interrupt, which nobody reads. It isn't empty,
+// noTrace is the traceback of an interrupt, which is never shown. It isn't empty,
 // because gopher-lua would write one then.
 const noTrace = "stack traceback:"
 
 // raised is a thread's Panic: gopher-lua calls it with the error on top of the
-// stack. It is set at each look, so before a stack can have grown.
+// stack. It is set at each poll, so before a stack can have grown.
 func raised(L *lua.LState) {
 	err := &lua.ApiError{Type: lua.ApiErrorRun, Object: L.Get(-1)}
 	switch {
-	case Of(L).kill != nil:
+	case Of(L).interrupt != nil:
 		err.StackTrace = noTrace
 	case isDeep(L):
 		err.StackTrace = traceback(L)

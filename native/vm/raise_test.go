@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	lua "github.com/yuin/gopher-lua"
-
 	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/clock/clocktest"
 )
@@ -21,7 +19,7 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-func TestTailCallsAreForgotten(t *testing.T) {
+func TestTracebackForgetsTailCalls(t *testing.T) {
 	for name, source := range map[string]string{
 		"an error":               `local function f(n) if n == 0 then error("e") end return f(n - 1) end return (pcall(f, 1e6))`,
 		"an error of xpcall":     `local function f(n) if n == 0 then error("e") end return f(n - 1) end return (xpcall(function() f(1e6) end, function() error("worse") end))`,
@@ -51,7 +49,7 @@ const deepStack = `
 	outer()
 	return 1`
 
-func TestTheTraceOfADeepStackShowsBothEnds(t *testing.T) {
+func TestTracebackOfADeepStackShowsBothEnds(t *testing.T) {
 	m := start(t, Config{Yield: runtime.Gosched})
 	L := m.Thread()
 	fn, err := L.Load(strings.NewReader(deepStack), "test")
@@ -76,7 +74,7 @@ func TestTheTraceOfADeepStackShowsBothEnds(t *testing.T) {
 	}
 }
 
-func TestAnInterruptLeavesNoTrace(t *testing.T) {
+func TestInterruptHasNoTraceback(t *testing.T) {
 	const coroutines = 100
 	m := start(t, Config{Yield: runtime.Gosched})
 	m.expect("nil", `
@@ -95,13 +93,4 @@ type ticking struct{ *clocktest.Manual }
 func (c ticking) Now() clock.Instant {
 	c.Advance(time.Millisecond, time.Millisecond)
 	return c.Manual.Now()
-}
-
-func TestAWalkOverOneLargeTableIsInterrupted(t *testing.T) {
-	m := start(t, Config{Clock: clock.NewDual(ticking{clocktest.NewManual()}), Yield: func() {}})
-	m.Globals().RawSetString("memory", NewFunction(func(L *lua.LState) int { L.Push(lua.LNumber(Of(L).Memory())); return 1 }))
-	m.expect("deadline exceeded", `
-		t = {}
-		for i = 1, 300000 do t[i] = i end
-		return select(2, pcall(with, 100, memory))`)
 }

@@ -1,14 +1,13 @@
 package vm
 
-// kept is a value that is kept for a run.
-type kept struct{ key, value any }
+// values is what packages keep for a run, each under a key of a type of its own.
+type values []struct{ key, value any } // a few
 
 // Value returns what was last kept for the run under key, nil if nothing was.
-// Each package keeps its state of a run under a key of a type of its own.
 func (r *Run) Value(key any) any {
-	for _, k := range r.values { // a few
-		if k.key == key {
-			return k.value
+	for _, v := range r.values {
+		if v.key == key {
+			return v.value
 		}
 	}
 	return nil
@@ -16,11 +15,11 @@ func (r *Run) Value(key any) any {
 
 // SetValue keeps v for the rest of the run under key.
 func (r *Run) SetValue(key, v any) {
-	for i, k := range r.values {
-		if k.key == key {
+	for i := range r.values {
+		if r.values[i].key == key {
 			r.values[i].value = v
 			return
 		}
 	}
-	r.values = append(r.values, kept{key, v})
+	r.values = append(r.values, struct{ key, value any }{key, v})
 }

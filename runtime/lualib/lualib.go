@@ -76,7 +76,7 @@ func (lib *Library) Open(L *lua.LState) {
 	globals, methods := run.Globals(), lib.strings.Table()
 	globals.RawSetString("string", methods)
 	setStringMetatable(L, methods)
-	lib.globals.Hide(globals)
+	lib.globals.Attach(globals)
 }
 
 // setStringMetatable makes methods the fields of strings. The metatable is the

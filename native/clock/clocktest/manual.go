@@ -29,7 +29,7 @@ func (m *Manual) Now() clock.Instant {
 	return clock.Instant{Wall: m.wall, Mono: m.mono}
 }
 
-// Sleep panics: whoever moves the clocks can't wait for them.
+// Sleep panics: the goroutine that moves the clocks can't wait for them.
 func (m *Manual) Sleep(context.Context, time.Duration) error {
 	panic("clocktest: a manual clock can't be slept on")
 }

@@ -1,5 +1,5 @@
-// Package coremodule is what lies directly in the table native: the fields that
-// belong to no module.
+// Package coremodule is the fields that lie directly in the table native and
+// belong to no module of it.
 //
 //	native.sleep(ms)     waits; 0 is allowed, 24 h at most
 //	native.time()        the machine's wall clock, in seconds since 1970 with a fraction
@@ -27,7 +27,7 @@ func New() native.Module {
 const sleepMax = 24 * time.Hour
 
 func sleep(c *native.Call) error {
-	// A context's end is the run's, and raised as that.
+	// Where the context ends, the run or a frame of it does, and that is raised.
 	_ = c.Sleep(c.Millis(1, "ms", 0, sleepMax))
 	return nil
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/tidelock-lua/tidelock/runtime/nativetest"
 )
 
-func TestThePageIsTrue(t *testing.T) { nativetest.Docs(t, "../../../docs/native.md", nil) }
+func TestDocsAreTrue(t *testing.T) { nativetest.Docs(t, "../../../docs/native.md", nil) }
 
-func TestTheContextSaysWhoRuns(t *testing.T) {
+func TestContextNamesTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nativetest.New(t, nil).Expect(t, `["a","test.lua","test",26]`, `
 			local c = native.context
@@ -17,7 +17,7 @@ func TestTheContextSaysWhoRuns(t *testing.T) {
 	})
 }
 
-func TestAScriptCannotTellThatTablesFillLate(t *testing.T) {
+func TestTablesLookFilledBeforeTheyAre(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nativetest.New(t, nil).Expect(t, `["context","deadline","json","log","sleep","time"]`, `
 			local names = {}

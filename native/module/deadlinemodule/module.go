@@ -1,5 +1,5 @@
-// Package deadlinemodule is native.deadline: a bound on the time that a function may
-// take, which nothing inside it can outlast.
+// Package deadlinemodule is native.deadline: a bound on the time that a function
+// may take, which nothing inside it can outlast.
 //
 //	native.deadline.with(ms, fn, ...) -> ...
 //	native.deadline.remaining() -> ms
@@ -22,6 +22,7 @@ func New() native.Module {
 	}}
 }
 
+// The bounds of a deadline.
 const (
 	shortest = time.Millisecond
 	longest  = 24 * time.Hour
@@ -35,8 +36,8 @@ func with(c *native.Call) error {
 	return c.Finish(c.Within(at, 2, c.NArgs()-2))
 }
 
-// remaining returns the milliseconds until the nearest end of the run;
-// math.huge if it has none.
+// remaining returns the milliseconds until the nearest deadline; math.huge if
+// there is none.
 func remaining(c *native.Call) error {
 	left, ok := c.Run.Remaining()
 	if !ok {

@@ -8,9 +8,9 @@ import (
 	"github.com/tidelock-lua/tidelock/runtime/nativetest"
 )
 
-func TestThePageIsTrue(t *testing.T) { nativetest.Docs(t, "../../../docs/deadline.md", nil) }
+func TestDocsAreTrue(t *testing.T) { nativetest.Docs(t, "../../../docs/deadline.md", nil) }
 
-func TestADeadlineMayBeNested(t *testing.T) {
+func TestWith(t *testing.T) {
 	for _, test := range []struct{ name, want, source string }{
 		{"results", `[1,"b"]`, `return {native.deadline.with(1000, function(...) return ... end, 1, "b")}`},
 		{"trailing nils", `3`, `return select("#", native.deadline.with(1000, function() return nil, 1, nil end))`},
@@ -49,7 +49,7 @@ func TestRemainingCountsDown(t *testing.T) {
 	})
 }
 
-func TestASleepStopsAtTheEnd(t *testing.T) {
+func TestSleepStopsAtTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		nativetest.New(t, nil).Expect(t, `"deadline exceeded"`, `

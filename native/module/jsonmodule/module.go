@@ -1,3 +1,9 @@
+// Package jsonmodule is native.json: JSON text to values and back.
+//
+//	native.json.encode(value) -> text
+//	native.json.decode(text) -> value
+//	native.json.list(table?) -> the table, marked as a list
+//	native.json.null
 package jsonmodule
 
 import (
@@ -34,7 +40,7 @@ func encode(c *native.Call) error {
 	if err != nil {
 		return refused("encode", "json_value", err)
 	}
-	text, err := json.EncodeStringInterruptible(v, "value", textMax, c.Run.Step)
+	text, err := json.Metered{Step: c.Run.Step}.EncodeString(v, "value", textMax)
 	if err != nil {
 		return refused("encode", "json_value", err)
 	}
@@ -42,7 +48,7 @@ func encode(c *native.Call) error {
 	return c.Return(lua.LString(text))
 }
 
-// bytesPerValue is about what a value takes until it is Lua's: a small table
+// bytesPerValue is about what a decoded value takes in Go: a small table takes
 // more, a number less.
 const bytesPerValue = 50
 
@@ -59,18 +65,22 @@ func decode(c *native.Call) error {
 	return c.Return(native.ToLua(c.Run, v))
 }
 
-// Decode is [Decode] under the limits of a run.
+// Decode is [json.Decode] under the limits of a run.
 func Decode[T string | []byte](run *vm.Run, text T) (any, error) {
-	grow := native.MemoryCharger(run)
-	return json.DecodeInterruptible(text, func(n int) {
+	charge := native.MemoryCharger(run)
+	m := json.Metered{Step: func(n int) {
 		run.Step(n)
-		grow(n * bytesPerValue)
-	})
+		charge(n * bytesPerValue)
+	}}
+	if s, ok := any(text).(string); ok {
+		return m.DecodeString(s)
+	}
+	return m.Decode([]byte(text))
 }
 
-// Encode is [Encode] under the limits of a run.
+// Encode is [json.Encode] under the limits of a run.
 func Encode(run *vm.Run, v any, root string, max int) ([]byte, error) {
-	return json.EncodeInterruptible(v, root, max, run.Step)
+	return json.Metered{Step: run.Step}.Encode(v, root, max)
 }
 
 func refused(op, code string, err error) error {

@@ -1,6 +1,6 @@
-// Package logmodule is native.log and print: what a script says to the people who
-// run it. Records go through the host's logger as fields, never as raw lines,
-// so no script can forge a record or a metric.
+// Package logmodule is native.log and print: what a script logs. Records go
+// through the host's logger as fields, never as raw lines, so no script can forge
+// a record or a metric.
 //
 //	native.log.debug(message, fields?)   and info, warn, error
 //	print(...)                           info, its arguments joined by tabs
@@ -83,10 +83,10 @@ func text(c *native.Call, v lua.LValue) string {
 // level, names.
 const recordBytes = 100
 
-// spend charges a record to the run's account before it is made.
+// spend takes a record from the run's budget before it is made.
 func spend(c *native.Call, bytes int, fields value.Map) {
-	if account := c.Env.LogBytes; !account.Spend(recordBytes + int64(bytes) + size(fields)) {
-		c.Run.Exceeded(vm.Cause(account.Name), account.Limit)
+	if budget := c.Env.LogBytes; !budget.Spend(recordBytes + int64(bytes) + size(fields)) {
+		c.Run.RaiseLimit(vm.Cause(budget.Name), budget.Limit)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-func TestThePageIsTrue(t *testing.T) { nativetest.Docs(t, "../../../docs/log.md", nil) }
+func TestDocsAreTrue(t *testing.T) { nativetest.Docs(t, "../../../docs/log.md", nil) }
 
 func TestPrintJoinsWhatTostringMakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -23,7 +23,7 @@ func TestPrintJoinsWhatTostringMakes(t *testing.T) {
 	})
 }
 
-func TestTooMuchLogEndsTheRun(t *testing.T) {
+func TestLogOverTheLimitEndsTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := nativetest.New(t, nil)
 		r := m.Invoke(t.Context(), runtime.Invocation{
@@ -39,7 +39,7 @@ func TestTooMuchLogEndsTheRun(t *testing.T) {
 	})
 }
 
-func TestNoRecordIsMadeThatIsTooLarge(t *testing.T) {
+func TestPrintMakesNoRecordThatIsTooLarge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := nativetest.New(t, nil)
 		// 1.6 GB, unless the words are counted before they are joined.

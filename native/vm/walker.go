@@ -4,9 +4,7 @@ import (
 	"math/bits"
 	"reflect"
 	"runtime"
-	"slices"
 	"unsafe"
-	"weak"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -35,27 +33,28 @@ type walker struct {
 	visited int64
 
 	seen    map[uintptr]struct{} // by address; objects don't move
-	pending []lua.LValue         // seen, but not looked into
-	polled  int64                // visited when the ends were last looked at
-	ended   bool                 // the run has, meanwhile
+	pending []lua.LValue         // seen, but not visited
+
+	polled      int64 // visited at the last poll
+	interrupted bool  // the run was, meanwhile
 }
 
-// pollObjects is how many objects are visited between two looks at the ends.
+// pollObjects is how many objects are visited between two polls.
 const pollObjects = 1000
 
-// walk returns false if the run has ended meanwhile. It stops early when the
+// walk returns false if the run was interrupted meanwhile. It stops early when the
 // run is over its limit anyway.
 func (w *walker) walk() (complete bool) {
 	r := w.run
 	w.seen = make(map[uintptr]struct{}, 1024)
-	w.value(r.root.G.Global)
-	w.value(r.root.G.Registry)
-	w.value(r.root.GetMetatable(lua.LString("")))
-	w.thread(r.root)
-	for _, t := range r.liveThreads() {
+	w.value(r.threads.root.G.Global)
+	w.value(r.threads.root.G.Registry)
+	w.value(r.threads.root.GetMetatable(lua.LString("")))
+	w.thread(r.threads.root)
+	for _, t := range r.threads.live() {
 		w.thread(t)
 	}
-	for co := range r.coroutines.live {
+	for co := range r.coroutines {
 		w.bytes += goroutineBytes
 		w.coroutine(co)
 	}
@@ -71,20 +70,20 @@ func (w *walker) walk() (complete bool) {
 }
 
 func (w *walker) enough() bool {
-	limit := w.run.limits.MemoryBytes
+	limit := w.run.memory.limit
 	return limit > 0 && w.bytes > limit
 }
 
-// poll looks at the ends now and then.
-func (w *walker) poll() (ended bool) {
-	if !w.ended && w.visited-w.polled >= pollObjects {
+// poll checks the limits of the run now and then.
+func (w *walker) poll() (interrupted bool) {
+	if !w.interrupted && w.visited-w.polled >= pollObjects {
 		w.polled = w.visited
-		w.ended = w.run.check(w.run.clock.ElapsedMax())
+		w.interrupted = w.run.checkLimits(w.run.clock.ElapsedMax())
 	}
-	return w.ended
+	return w.interrupted
 }
 
-// first says whether the object at an address is met for the first time.
+// first reports whether the object at an address is met for the first time.
 func (w *walker) first(address unsafe.Pointer) bool {
 	before := len(w.seen)
 	w.seen[uintptr(address)] = struct{}{}
@@ -152,8 +151,8 @@ func (w *walker) into(v lua.LValue) {
 	}
 }
 
-// elements visits an array. gopher-lua's own way over one makes a number of each
-// index.
+// elements visits an array. gopher-lua's own iteration makes a number of
+// each index.
 func (w *walker) elements(array []lua.LValue) {
 	for _, v := range array {
 		if w.enough() || w.poll() {
@@ -250,21 +249,7 @@ func (w *walker) thread(t *lua.LState) {
 	}
 }
 
-// liveThreads returns the threads besides the first that are still in use, or
-// were a moment ago.
-func (r *Run) liveThreads() []*lua.LState {
-	live := make([]*lua.LState, 0, len(r.threads))
-	r.threads = slices.DeleteFunc(r.threads, func(p weak.Pointer[lua.LState]) bool {
-		t := p.Value()
-		if t != nil {
-			live = append(live, t)
-		}
-		return t == nil
-	})
-	return live
-}
-
-// The lengths of some fields of gopher-lua's are read that no method tells of:
+// gopher-lua has no methods for the lengths of some fields that take memory:
 // a table keeps keys that were deleted for ever, and a stack never shrinks.
 var (
 	tableArray   = fieldOf[lua.LTable]("array")

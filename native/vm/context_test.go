@@ -10,16 +10,10 @@ import (
 	"github.com/tidelock-lua/tidelock/native/clock/clocktest"
 )
 
-func TestAWallClockStepEndsALease(t *testing.T) {
-	clk := clocktest.NewManual()
-	m := start(t, Config{Clock: clock.NewDual(clk), Yield: func() { clk.Advance(10*time.Minute, time.Millisecond) }})
-	m.expect("deadline exceeded", spin+`return select(2, pcall(with, 60000, spin))`)
-}
-
-func TestACallContextEndsWithItsFrame(t *testing.T) {
+func TestCallContextEndsWithItsFrame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := start(t, Config{})
-		m.push(m.Clock().ElapsedMax() + 3*time.Second)
+		m.deadlines.push(m.Clock().ElapsedMax() + 3*time.Second)
 		ctx := m.Context()
 		defer ctx.Stop()
 		if err := ctx.Err(); err != nil {
@@ -38,31 +32,31 @@ func TestACallContextEndsWithItsFrame(t *testing.T) {
 	})
 }
 
-func TestWhetherACallHasEndedIsReadFromTheClocks(t *testing.T) {
+func TestCallContextEndedReadsBothClocks(t *testing.T) {
 	clk := clocktest.NewManual()
 	m := start(t, Config{Clock: clock.NewDual(clk), Yield: func() {}})
-	m.push(m.Clock().ElapsedMax() + time.Hour)
+	m.deadlines.push(m.Clock().ElapsedMax() + time.Hour)
 	call := m.Context()
 	defer call.Stop()
 	derived, cancel := context.WithTimeout(call, time.Hour)
 	defer cancel()
 	if clock.Ended(derived) || clock.Ended(t.Context()) {
-		t.Error("ended before the end")
+		t.Error("ended before the deadline")
 	}
 	clk.Advance(2*time.Hour, 0) // stopped; no timer has noticed
 	if !clock.Ended(derived) {
-		t.Error("not ended after the end")
+		t.Error("not ended after the deadline")
 	}
 	if detached := clock.Detach(derived); clock.Ended(detached) || detached.Err() != nil {
 		t.Error("what is detached has ended")
 	}
 }
 
-func TestASuspensionEndsACallContextWithinASecond(t *testing.T) {
+func TestCallContextEndsWithinASecondOfASuspension(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clk := clocktest.NewManual()
 		m := start(t, Config{Clock: clock.NewDual(clk)})
-		m.push(m.Clock().ElapsedMax() + time.Hour)
+		m.deadlines.push(m.Clock().ElapsedMax() + time.Hour)
 		ctx := m.Context()
 		defer ctx.Stop()
 		done := ctx.Done()

@@ -12,13 +12,13 @@ import (
 	"github.com/tidelock-lua/tidelock/native/clock/clocktest"
 )
 
-// measured walks the machine and returns what it holds.
-func (m *machine) measured() int64 {
-	m.t.Helper()
-	if m.measure(); m.kill != nil {
-		m.t.Fatal(m.kill)
-	}
-	return m.memory.measured
+func TestWalkerIsInterruptedInOneLargeTable(t *testing.T) {
+	m := start(t, Config{Clock: clock.NewDual(ticking{clocktest.NewManual()}), Yield: func() {}})
+	m.Globals().RawSetString("memory", NewFunction(func(L *lua.LState) int { L.Push(lua.LNumber(Of(L).Memory())); return 1 }))
+	m.expect("deadline exceeded", `
+		t = {}
+		for i = 1, 300000 do t[i] = i end
+		return select(2, pcall(with, 100, memory))`)
 }
 
 // inUse is what is live in the heap and on the stacks of goroutines.
@@ -30,7 +30,7 @@ func inUse() int64 {
 	return int64(m.HeapAlloc + m.StackInuse)
 }
 
-func TestAWalkFindsAboutWhatValuesTake(t *testing.T) {
+func TestWalkerFindsAboutWhatValuesTake(t *testing.T) {
 	for name, source := range map[string]string{
 		"empty tables":             `for i = 1, 50000 do all[i] = {} end`,
 		"arrays":                   `for i = 1, 50000 do all[i] = {i + 0.5, i + 0.25, i + 0.125} end`,
@@ -65,18 +65,18 @@ func TestAWalkFindsAboutWhatValuesTake(t *testing.T) {
 }
 
 // What only the stack of some thread holds is found too.
-func TestAWalkFindsWhatLiesOnStacks(t *testing.T) {
+func TestWalkerFindsWhatLiesOnStacks(t *testing.T) {
 	const large = `local s = ("x"):rep(1e6) .. tostring({}) `
 	for name, source := range map[string]string{
-		"frames":           `local function f(n) ` + large + `if n > 1 then f(n - 1) else hold() end return s end f(10)`,
-		"tail calls":       `local function g() hold() end local function f(n) ` + large + `if n > 1 then f(n - 1) else return g() end return s end f(11)`,
-		"arguments":        large + `local function f(n, ...) if n > 0 then f(n - 1, ("x"):rep(1e6) .. n, ...) else hold() end end f(9)`,
-		"protected calls":  `local function f(n) ` + large + `if n > 1 then pcall(f, n - 1) else hold() end return s end f(10)`,
-		"ends":             `local function f(n) ` + large + `if n > 1 then with(1e6, f, n - 1) else hold() end return s end f(10)`,
-		"running ones":     `local function f(n) ` + large + `if n > 1 then coroutine.resume(coroutine.create(f), n - 1) else hold() end return s end f(10)`,
-		"suspended ones":   `local co = {} for i = 1, 10 do co[i] = coroutine.create(function() ` + large + `pcall(coroutine.yield) return s end) coroutine.resume(co[i]) end hold() return co`,
-		"upvalues":         `local function f(n) ` + large + `if n > 1 then f(n - 1) else hold() end return function() return s end end f(10)`,
-		"coroutines' ways": `local co = {} for i = 1, 10 do ` + large + `co[i] = coroutine.create(function() return s end) end hold() return co`,
+		"frames":          `local function f(n) ` + large + `if n > 1 then f(n - 1) else hold() end return s end f(10)`,
+		"tail calls":      `local function g() hold() end local function f(n) ` + large + `if n > 1 then f(n - 1) else return g() end return s end f(11)`,
+		"arguments":       large + `local function f(n, ...) if n > 0 then f(n - 1, ("x"):rep(1e6) .. n, ...) else hold() end end f(9)`,
+		"protected calls": `local function f(n) ` + large + `if n > 1 then pcall(f, n - 1) else hold() end return s end f(10)`,
+		"deadlines":       `local function f(n) ` + large + `if n > 1 then with(1e6, f, n - 1) else hold() end return s end f(10)`,
+		"running ones":    `local function f(n) ` + large + `if n > 1 then coroutine.resume(coroutine.create(f), n - 1) else hold() end return s end f(10)`,
+		"suspended ones":  `local co = {} for i = 1, 10 do co[i] = coroutine.create(function() ` + large + `pcall(coroutine.yield) return s end) coroutine.resume(co[i]) end hold() return co`,
+		"upvalues":        `local function f(n) ` + large + `if n > 1 then f(n - 1) else hold() end return function() return s end end f(10)`,
+		"unstarted ones":  `local co = {} for i = 1, 10 do ` + large + `co[i] = coroutine.create(function() return s end) end hold() return co`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := start(t, Config{Yield: runtime.Gosched})
@@ -92,20 +92,20 @@ func TestAWalkFindsWhatLiesOnStacks(t *testing.T) {
 	}
 }
 
-func TestAWalkEndsWithItsRun(t *testing.T) {
+func TestWalkerStopsWithItsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clk := clocktest.NewManual()
 		m := start(t, Config{Clock: clock.NewDual(clk), Limits: Limits{Timeout: time.Hour}})
 		m.expect("nil", `all = {} for i = 1, 5000 do all[i] = {} end`)
 		clk.Advance(2*time.Hour, 0)
 		m.measure()
-		if m.kill == nil || m.kill.Cause != Deadline || m.memory.measured != 0 {
-			t.Errorf("got the token %v and %d bytes, want the end of the run and no measure", m.kill, m.memory.measured)
+		if m.interrupt == nil || m.interrupt.Cause != Deadline || m.memory.measured != 0 {
+			t.Errorf("got the interrupt %v and %d bytes, want the end of the run and no measure", m.interrupt, m.memory.measured)
 		}
 	})
 }
 
-func TestAWalkOfOneLargeTableEndsWithItsRun(t *testing.T) {
+func TestWalkerStopsInOneLargeTable(t *testing.T) {
 	for name, source := range map[string]string{
 		"an array": `all = {} for i = 1, 50000 do all[i] = i + 0.5 end`,
 		"fields":   `all = {} for i = 1, 50000 do all["k" .. i] = i end`,
@@ -118,7 +118,7 @@ func TestAWalkOfOneLargeTableEndsWithItsRun(t *testing.T) {
 				clk.Advance(2*time.Hour, 0)
 				w := walker{run: m.Run}
 				if w.walk() || w.visited > 5*pollObjects {
-					t.Errorf("%d objects were visited after the end", w.visited)
+					t.Errorf("%d objects were visited after the deadline", w.visited)
 				}
 			})
 		})

@@ -1,7 +1,0 @@
-package vm
-
-// Exceeded ends the whole run, because limit with its value was exceeded.
-func (r *Run) Exceeded(limit Cause, value int64) {
-	r.setKill(&Interrupt{Cause: limit, Value: value})
-	r.RaiseInterrupt()
-}
