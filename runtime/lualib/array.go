@@ -13,21 +13,13 @@ import (
 // collector is at work.
 const elementsPerChunk = 1 << 14
 
-// getIndex returns t[i] without metamethods.
-func getIndex(t *lua.LTable, i int) lua.LValue {
-	if 1 <= i && i < lua.MaxArrayIndex {
-		return t.RawGetInt(i)
-	}
-	return t.RawGet(lua.LNumber(i))
-}
-
 // setIndex is t[i] = v without metamethods.
 func setIndex(t *lua.LTable, i int, v lua.LValue) {
-	if 1 <= i && i < lua.MaxArrayIndex {
+	if 1 <= i && i <= vm.ArrayMax {
 		t.RawSetInt(i, v)
 		return
 	}
-	t.RawSet(lua.LNumber(i), v)
+	t.RawSetH(lua.LNumber(i), v)
 }
 
 // growArray makes room for n elements in t's array. gopher-lua itself would copy
@@ -69,9 +61,19 @@ func (c call) fillArray(t *lua.LTable, i int) {
 	}
 }
 
-// moveUp moves each element of an array to the next, and drops the last. When
-// the run ends meanwhile, one element is there twice.
-func (c call) moveUp(array []lua.LValue) {
+// moveUp moves the elements first to last of a list to the index after theirs.
+// When the run ends meanwhile, one element is there twice.
+func (c call) moveUp(t *lua.LTable, first, last int) {
+	for ; last >= first && last >= vm.ArrayMax; last-- {
+		c.run().Step(1)
+		setIndex(t, last+1, vm.Get(t, last))
+	}
+	if first > last {
+		return
+	}
+	c.growArray(t, last+1)
+	setIndex(t, last+1, vm.Get(t, last))
+	array := (*vm.Array(t))[first-1 : last]
 	for end := len(array); end > 1; end -= elementsPerChunk {
 		first := max(end-elementsPerChunk, 1)
 		copy(array[first:end], array[first-1:end-1])
@@ -79,12 +81,18 @@ func (c call) moveUp(array []lua.LValue) {
 	}
 }
 
-// moveDown moves each element of an array to the one before, and drops the
-// first. When the run ends meanwhile, one element is there twice.
-func (c call) moveDown(array []lua.LValue) {
-	for first := 1; first < len(array); first += elementsPerChunk {
-		end := min(first+elementsPerChunk, len(array))
-		copy(array[first-1:end-1], array[first:end])
-		c.run().Step((end - first) / elementsPerStep)
+// moveDown moves the elements first to last of a list to the index before theirs.
+// When the run ends meanwhile, one element is there twice.
+func (c call) moveDown(t *lua.LTable, first, last int) {
+	array := *vm.Array(t)
+	array = array[:min(last, len(array))]
+	for i := first; i <= len(array); i += elementsPerChunk {
+		end := min(i-1+elementsPerChunk, len(array))
+		copy(array[i-2:end-1], array[i-1:end])
+		c.run().Step((end - i) / elementsPerStep)
+	}
+	for i := max(first, len(array)+1); i <= last; i++ {
+		c.run().Step(1)
+		setIndex(t, i-1, vm.Get(t, i))
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/tidelock-lua/tidelock/native/numeral"
 	"github.com/tidelock-lua/tidelock/native/vm"
 )
 
@@ -48,7 +49,10 @@ func (c call) retIterator(iterator, first lua.LValue) int {
 }
 
 func baseNext(c call) int {
-	key, value := c.table(1).Next(c.Get(2))
+	key, value, ok := vm.Next(c.table(1), c.Get(2))
+	if !ok {
+		c.raise("invalid key to 'next'")
+	}
 	c.Push(key)
 	if key == lua.LNil {
 		return 1
@@ -60,7 +64,7 @@ func baseNext(c call) int {
 func baseIpairsNext(c call) int {
 	t := c.table(1)
 	i := c.integer(2) + 1
-	value := getIndex(t, i)
+	value := vm.Get(t, i)
 	if value == lua.LNil {
 		return 0
 	}
@@ -161,13 +165,8 @@ func baseToString(c call) int { return c.ret(toString(c.LState, c.any(1))) }
 func baseToNumber(c call) int {
 	base := c.integerOr(2, 10)
 	if base == 10 {
-		switch v := c.any(1).(type) {
-		case lua.LNumber:
-			return c.ret(v)
-		case lua.LString:
-			if x, ok := parseNumber(string(v)); ok {
-				return c.retNumber(x)
-			}
+		if x, ok := toNumber(c.any(1)); ok {
+			return c.retNumber(x)
 		}
 		return c.ret(lua.LNil)
 	}
@@ -183,10 +182,9 @@ func baseToNumber(c call) int {
 
 // parseWithBase reads a whole number with the given base.
 func parseWithBase(s string, base int) (x float64, ok bool) {
-	if len(s) > numeralMax {
+	if s, ok = numeral.Trim(s); !ok {
 		return 0, false
 	}
-	s = strings.Trim(s, spaces)
 	negative := strings.HasPrefix(s, "-")
 	if negative || strings.HasPrefix(s, "+") {
 		s = s[1:]
@@ -211,14 +209,14 @@ func parseWithBase(s string, base int) (x float64, ok bool) {
 func baseUnpack(c call) int {
 	t := c.table(1)
 	first := c.integerOr(2, 1)
-	last := c.integerOr(3, t.Len())
+	last := c.integerOr(3, vm.Len(t))
 	n := last - first + 1
 	if n > resultsMax {
 		c.raise("too many results to unpack")
 	}
 	c.run().Step(max(0, n) / elementsPerStep)
 	for i := first; i <= last; i++ {
-		c.Push(getIndex(t, i))
+		c.Push(vm.Get(t, i))
 	}
 	return max(0, n)
 }

@@ -67,13 +67,8 @@ func (c call) textOr(n int, missing string) string {
 
 // number reads a number, or a string that is a numeral.
 func (c call) number(n int) float64 {
-	switch v := c.Get(n).(type) {
-	case lua.LNumber:
-		return float64(v)
-	case lua.LString:
-		if x, ok := parseNumber(string(v)); ok {
-			return x
-		}
+	if x, ok := toNumber(c.Get(n)); ok {
+		return x
 	}
 	c.typeError(n, "number")
 	return 0

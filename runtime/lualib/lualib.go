@@ -79,14 +79,20 @@ func (lib *Library) Open(L *lua.LState) {
 	lib.globals.Attach(globals)
 }
 
-// setStringMetatable makes methods the fields of strings. The metatable is the
-// run's own, and scripts can't reach it.
+// setStringMetatable makes methods the fields of strings, and lets them take part
+// in arithmetic. The metatable is the run's own, and scripts can't reach it.
 func setStringMetatable(L *lua.LState, methods *lua.LTable) {
-	mt := L.CreateTable(0, 2)
-	mt.RawSetString("__index", methods)
-	mt.RawSetString("__metatable", lua.LFalse)
-	L.SetMetatable(lua.LString(""), mt)
+	L.SetMetatable(lua.LString(""), vm.WithField(stringMetatable, "__index", methods))
 }
+
+// stringMetatable is the metatable of strings, with no fields in __index yet.
+var stringMetatable = func() *lua.LTable {
+	mt := &lua.LTable{Metatable: lua.LNil}
+	mt.RawSetString("__index", lua.LFalse)
+	mt.RawSetString("__metatable", lua.LFalse)
+	setAll(mt, arithmetic)
+	return mt
+}()
 
 func setAll(t *lua.LTable, values []named) {
 	for _, v := range values {

@@ -43,16 +43,11 @@ func osTime(c call) int {
 // field reads a field of a date table.
 func (c call) field(t *lua.LTable, name string) int {
 	value := c.GetField(t, name)
-	x, ok := value.(lua.LNumber)
-	if s, isText := value.(lua.LString); isText {
-		var parsed float64
-		parsed, ok = parseNumber(string(s))
-		x = lua.LNumber(parsed)
-	}
+	x, ok := toNumber(value)
 	if !ok {
 		c.raise("field '%s' missing in date table", name)
 	}
-	n := toInteger(float64(x))
+	n := toInteger(x)
 	if n > fieldMax || n < -fieldMax {
 		c.raise("field '%s' out of range in date table", name)
 	}

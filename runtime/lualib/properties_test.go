@@ -43,13 +43,6 @@ func TestSortCountsComparisons(t *testing.T) {
 	}
 }
 
-func TestTableInsertHasALargestIndex(t *testing.T) {
-	check(t, []example{
-		{`local t = {} t[1048575] = 1 return pcall(table.insert, t, 2)`, `false "table overflow (at most 1048575 elements)"`},
-		{`local t = {} for i = 1, 10 do table.insert(t, i) end return #t`, "10"},
-	})
-}
-
 func TestFormatHasLuasVerbsOnly(t *testing.T) {
 	for _, verb := range []string{"v", "T", "p", "t", "b", "U", "w", "a", "A", "n"} {
 		check(t, []example{{`string.format("%` + verb + `", 1)`, "error: invalid option '%" + verb + "' to 'format'"}})

@@ -22,13 +22,13 @@ func tableSort(c call) int {
 	if !c.absent(2) {
 		less = c.function(2)
 	}
-	n := t.Len()
+	n := vm.Len(t)
 	run.Charge(int64(n) * valueBytes)
 	values := make([]lua.LValue, n)
 	numbers, texts := 0, 0
 	for i := range values {
 		run.Step(1)
-		values[i] = getIndex(t, i+1)
+		values[i] = vm.Get(t, i+1)
 		switch values[i].(type) {
 		case lua.LNumber:
 			numbers++

@@ -15,12 +15,17 @@ var tableFunctions = []function{
 	{"sort", tableSort},
 }
 
-func tableGetN(c call) int { return c.retNumber(float64(c.table(1).Len())) }
+func tableGetN(c call) int { return c.retNumber(float64(vm.Len(c.table(1)))) }
 
 func tableMaxN(c call) int {
 	t, run := c.table(1), c.run()
-	largest := lua.LNumber(0)
-	for key, _ := t.Next(lua.LNil); key != lua.LNil; key, _ = t.Next(key) {
+	vm.Len(t) // drops what was removed at the end of the array
+	largest := lua.LNumber(len(*vm.Array(t)))
+	var key lua.LValue = lua.LNil
+	if largest > 0 {
+		key = largest
+	}
+	for key, _, _ = vm.Next(t, key); key != lua.LNil; key, _, _ = vm.Next(t, key) {
 		run.Step(1)
 		if n, ok := key.(lua.LNumber); ok {
 			largest = max(largest, n)
@@ -33,7 +38,7 @@ func tableMaxN(c call) int {
 func tableConcat(c call) int {
 	t, separator := c.table(1), c.textOr(2, "")
 	first := c.integerOr(3, 1)
-	last := c.integerOr(4, t.Len())
+	last := c.integerOr(4, vm.Len(t))
 	if first > last {
 		return c.retText("")
 	}
@@ -42,7 +47,7 @@ func tableConcat(c call) int {
 	var digits [32]byte
 	for i := first; i <= last; i++ {
 		run.Step(1)
-		switch v := getIndex(t, i).(type) {
+		switch v := vm.Get(t, i).(type) {
 		case lua.LString:
 			size += float64(len(v))
 		case lua.LNumber:
@@ -58,7 +63,7 @@ func tableConcat(c call) int {
 		if i > first {
 			b.text(separator)
 		}
-		switch v := getIndex(t, i).(type) {
+		switch v := vm.Get(t, i).(type) {
 		case lua.LString:
 			b.text(string(v))
 		case lua.LNumber:
@@ -75,13 +80,14 @@ const elementsPerStep = 16
 
 func tableInsert(c call) int {
 	t := c.table(1)
-	n := t.Len()
-	if n+1 >= lua.MaxArrayIndex {
-		c.raise("table overflow (at most %d elements)", lua.MaxArrayIndex-1)
-	}
+	n := vm.Len(t)
 	switch c.GetTop() {
 	case 2:
-		t.Append(c.Get(2))
+		if n < vm.ArrayMax {
+			t.Append(c.Get(2))
+		} else {
+			setIndex(t, n+1, c.Get(2))
+		}
 	case 3:
 		c.insertAt(t, n, c.integer(2), c.Get(3))
 	default:
@@ -95,44 +101,37 @@ func (c call) insertAt(t *lua.LTable, n, position int, v lua.LValue) {
 	run := c.run()
 	switch {
 	case position > n:
-		if position < lua.MaxArrayIndex {
+		if position <= vm.ArrayMax {
 			c.fillArray(t, position)
 		}
-		setIndex(t, position, v)
-	case position >= 1 && n-position < elementsPerChunk:
+	case position >= 1 && n < vm.ArrayMax && n-position < elementsPerChunk:
 		run.Step(1 + (n-position)/elementsPerStep)
 		t.Insert(position, v)
+		return
 	case position >= 1:
-		c.growArray(t, n+1)
-		setIndex(t, n+1, getIndex(t, n))
-		c.moveUp((*vm.Array(t))[position-1 : n])
-		setIndex(t, position, v)
+		c.moveUp(t, position, n)
 	default:
 		for i := n + 1; i > position; i-- {
 			run.Step(1)
-			setIndex(t, i, getIndex(t, i-1))
+			setIndex(t, i, vm.Get(t, i-1))
 		}
-		setIndex(t, position, v)
 	}
+	setIndex(t, position, v)
 }
 
 func tableRemove(c call) int {
 	t := c.table(1)
-	n := t.Len()
+	n := vm.Len(t)
 	position := c.integerOr(2, n)
 	if position < 1 || position > n {
 		return 0
 	}
-	if n-position < elementsPerChunk {
+	removed := vm.Get(t, position)
+	if n <= vm.ArrayMax && n-position < elementsPerChunk {
 		c.run().Step(1 + (n-position)/elementsPerStep)
 		return c.ret(t.Remove(position))
 	}
-	removed := getIndex(t, position)
-	c.moveDown((*vm.Array(t))[position-1 : n])
-	if n == len(*vm.Array(t)) {
-		t.Remove(n)
-	} else {
-		setIndex(t, n, lua.LNil)
-	}
+	c.moveDown(t, position+1, n)
+	setIndex(t, n, lua.LNil)
 	return c.ret(removed)
 }
