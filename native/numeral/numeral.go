@@ -1,6 +1,6 @@
-// Package numeral reads numbers that are written as Lua 5.1 writes them in a
-// string. Whatever converts a string to a number does it here: arithmetic, the
-// bounds of a for, tonumber and the arguments of library functions.
+// Package numeral is what Lua 5.1 makes of numbers where Go or the interpreter
+// differs. Whatever converts a string to a number does it here: arithmetic, the
+// bounds of a for, tonumber, the compiler and the arguments of library functions.
 package numeral
 
 import (
@@ -55,4 +55,10 @@ func Parse(s string) (x float64, ok bool) {
 		return 0, false
 	}
 	return x, true
+}
+
+// Modulo returns a % b.
+func Modulo(a, b float64) float64 {
+	// The conversion keeps processors from fusing the two operations.
+	return a - float64(math.Floor(a/b)*b)
 }

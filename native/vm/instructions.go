@@ -1,7 +1,6 @@
 package vm
 
 import (
-	"math"
 	"unsafe"
 
 	lua "github.com/yuin/gopher-lua"
@@ -58,6 +57,15 @@ func valueOf(L *lua.LState, operand uint32) lua.LValue {
 	return registers(L)[operand]
 }
 
+// setA puts the result of an instruction into its register A.
+func setA(L *lua.LState, inst uint32, v lua.LValue) int {
+	s := state(L)
+	i := s.currentFrame.LocalBase + registerA(inst)
+	s.reg.array[i] = v
+	s.reg.top = max(s.reg.top, i+1)
+	return 0
+}
+
 // lengthInstruction is #, for lists that are longer than an array can be, and
 // without visiting removed elements again.
 func lengthInstruction(original instruction) instruction {
@@ -74,8 +82,7 @@ func lengthInstruction(original instruction) instruction {
 			return original(L, inst, base)
 		}
 		if n := Len(t); n >= ArrayMax {
-			registers(L)[registerA(inst)] = lua.LNumber(n)
-			return 0
+			return setA(L, inst, lua.LNumber(n))
 		}
 		return original(L, inst, base)
 	}
@@ -86,24 +93,33 @@ func lengthInstruction(original instruction) instruction {
 // integer or infinite.
 func moduloInstruction(original instruction) instruction {
 	return func(L *lua.LState, inst uint32, base unsafe.Pointer) int {
-		a, ok1 := valueOf(L, inst&operand).(lua.LNumber)
-		b, ok2 := valueOf(L, inst>>operandC&operand).(lua.LNumber)
-		if !ok1 || !ok2 || isSmallInteger(a) && isSmallInteger(b) && b != 0 {
+		x, ok1 := valueOf(L, inst&operand).(lua.LNumber)
+		y, ok2 := valueOf(L, inst>>operandC&operand).(lua.LNumber)
+		if !ok1 || !ok2 {
 			return original(L, inst, base)
 		}
-		registers(L)[registerA(inst)] = lua.LNumber(Modulo(float64(a), float64(b)))
-		return 0
+		a, b := int32(x), int32(y)
+		if lua.LNumber(a) != x || lua.LNumber(b) != y || b == 0 {
+			return setA(L, inst, lua.LNumber(numeral.Modulo(float64(x), float64(y))))
+		}
+		n := int64(a) % int64(b)
+		if n != 0 && (n < 0) != (b < 0) {
+			n += int64(b)
+		}
+		if 0 <= n && n < int64(len(smallNumbers)) {
+			return setA(L, inst, smallNumbers[n])
+		}
+		return setA(L, inst, lua.LNumber(n))
 	}
 }
 
-// isSmallInteger reports whether x is an integer that fits into 32 bits.
-func isSmallInteger(x lua.LNumber) bool { return x == lua.LNumber(int32(x)) }
-
-// Modulo returns a % b.
-func Modulo(a, b float64) float64 {
-	// The conversion keeps processors from fusing the two operations.
-	return a - float64(math.Floor(a/b)*b)
-}
+// smallNumbers are values that needn't be allocated.
+var smallNumbers = func() (numbers [256]lua.LValue) {
+	for i := range numbers {
+		numbers[i] = lua.LNumber(i)
+	}
+	return numbers
+}()
 
 // minusInstruction passes the operand of - twice to its metamethod, as Lua does.
 func minusInstruction(original instruction) instruction {
@@ -122,8 +138,7 @@ func minusInstruction(original instruction) instruction {
 		L.Call(2, 1)
 		result := L.Get(-1)
 		L.Pop(1)
-		registers(L)[registerA(inst)] = result
-		return 0
+		return setA(L, inst, result)
 	}
 }
 

@@ -174,8 +174,11 @@ func (c *Compiler) translate(ctx context.Context, name, source string) (proto *l
 	if strings.HasPrefix(source, "\x1b") {
 		return nil, 0, &SyntaxError{File: name, Line: 1, Message: "binary chunks can't be loaded"}
 	}
-	source = skipShebang(source)
-	refused := scan(name, source, &yieldingReader{ctx: ctx, rest: source}, c.limits)
+	source, refused := replaceEscapes(name, skipShebang(source))
+	if refused != nil {
+		return nil, 0, refused
+	}
+	refused = scan(name, source, &yieldingReader{ctx: ctx, rest: source}, c.limits)
 	if ctx.Err() != nil {
 		return nil, 0, context.Cause(ctx)
 	}

@@ -2,7 +2,10 @@ package compile
 
 import (
 	"fmt"
+	"math"
+	"strconv"
 
+	"github.com/tidelock-lua/tidelock/native/numeral"
 	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/ast"
 )
@@ -37,7 +40,8 @@ func (r *rewriter) expr(expr ast.Expr) ast.Expr {
 	case *ast.StringConcatOpExpr:
 		return r.concat(e)
 	case *ast.ArithmeticOpExpr, *ast.UnaryMinusOpExpr:
-		r.arithmetic(e)
+		expr, _ = r.arithmetic(e)
+		return expr
 	case *ast.UnaryNotOpExpr:
 		return r.not(e)
 	case *ast.UnaryLenOpExpr:
@@ -74,7 +78,11 @@ func (r *rewriter) arithmetic(expr ast.Expr) (rewritten ast.Expr, size int) {
 		var left, right int
 		e.Lhs, left = r.arithmetic(e.Lhs)
 		e.Rhs, right = r.arithmetic(e.Rhs)
-		size = 1 + left + right
+		if size = 1 + left + right; e.Operator == "%" {
+			if value, ok := r.modulo(e); ok {
+				return value, 1
+			}
+		}
 	case *ast.UnaryMinusOpExpr:
 		e.Expr, size = r.arithmetic(e.Expr)
 		size++
@@ -83,6 +91,50 @@ func (r *rewriter) arithmetic(expr ast.Expr) (rewritten ast.Expr, size int) {
 	}
 	r.spend(size)
 	return expr, size
+}
+
+// modulo computes a % b of constants. gopher-lua would do so too, but not as Lua.
+func (r *rewriter) modulo(e *ast.ArithmeticOpExpr) (ast.Expr, bool) {
+	a, ok1 := folded(e.Lhs)
+	b, ok2 := folded(e.Rhs)
+	if !ok1 || !ok2 {
+		return nil, false
+	}
+	value := positioned(&ast.NumberExpr{Value: numeralOf(numeral.Modulo(a, b))}, e)
+	r.number(value)
+	return value, true
+}
+
+// folded returns the value of an expression of constants, as gopher-lua computes
+// it.
+func folded(expr ast.Expr) (x float64, ok bool) {
+	switch e := expr.(type) {
+	case *ast.NumberExpr:
+		x, err := strconv.ParseFloat(e.Value, 64)
+		return x, err == nil
+	case *ast.UnaryMinusOpExpr:
+		x, ok = folded(e.Expr)
+		return -x, ok
+	case *ast.ArithmeticOpExpr:
+		a, ok1 := folded(e.Lhs)
+		b, ok2 := folded(e.Rhs)
+		if !ok1 || !ok2 {
+			return 0, false
+		}
+		switch e.Operator {
+		case "+":
+			return a + b, true
+		case "-":
+			return a - b, true
+		case "*":
+			return a * b, true
+		case "/":
+			return a / b, true
+		case "^":
+			return math.Pow(a, b), true
+		}
+	}
+	return 0, false
 }
 
 // truthValue is what is known of an expression's truth before it runs.

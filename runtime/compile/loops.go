@@ -65,7 +65,8 @@ func (r *rewriter) numberFor(s *ast.NumberForStmt) ast.Stmt {
 var iterator = []string{"(iterator)", "(iterated)", "(iteration)"}
 
 func (r *rewriter) genericFor(s *ast.GenericForStmt) ast.Stmt {
-	if slices.ContainsFunc(s.Exprs, takesRegisters) {
+	n := len(s.Exprs)
+	if slices.ContainsFunc(s.Exprs, takesRegisters) || n > len(iterator) || n == 2 && multiple(s.Exprs[1]) {
 		// gopher-lua evaluates these registers below the free ones, and a call in
 		// front of a field or a method overwrites what it needs. In a local
 		// statement it doesn't.
@@ -78,10 +79,25 @@ func (r *rewriter) genericFor(s *ast.GenericForStmt) ast.Stmt {
 	}
 	r.countTargets(3)
 	r.exprs(s.Exprs)
+	s.Exprs = threeValues(s.Exprs, s)
 	l := r.enterLoop("(for generator)", "(for state)", "(for control)")
 	r.declare(s.Names...)
 	s.Stmts = r.jumpTargetBody(s, s.Stmts)
 	return r.leaveLoop(s, l)
+}
+
+// threeValues makes expressions have three values, unless they are a single call
+// or "...". gopher-lua makes as many as the loop has variables.
+func threeValues(exprs []ast.Expr, origin ast.PositionHolder) []ast.Expr {
+	last := exprs[len(exprs)-1]
+	if len(exprs) == 1 && multiple(last) {
+		return exprs
+	}
+	single(last)
+	for len(exprs) < len(iterator) {
+		exprs = append(exprs, positioned(&ast.NilExpr{}, origin))
+	}
+	return exprs
 }
 
 // takesRegisters reports whether an iterator's expression needs registers of its

@@ -59,23 +59,13 @@ func (p *patcher) fixGotos(fn *lua.FunctionProto) {
 	}
 }
 
-// hintWindow is how many instructions behind an empty constructor are searched
-// for a field.
-const hintWindow = 8
-
-// hintFields lets "{}" make a small map at once where a named field is set
-// right afterwards. Without a hint a table's first field makes room for 32,
-// which is 2.8 kB per table.
+// hintFields makes "{}" make a small map at once. Without a hint the first field
+// of a table, which may be an element of a list beyond its array too, makes room
+// for 32, which is 2.8 kB per table.
 func hintFields(code []uint32) {
 	for pc, inst := range code {
-		if opcode(inst) != lua.OP_NEWTABLE || argB(inst) != 0 || argC(inst) != 0 {
-			continue
-		}
-		for _, next := range code[pc+1 : min(pc+1+hintWindow, len(code))] {
-			if opcode(next) == lua.OP_SETTABLEKS && argA(next) == argA(inst) {
-				code[pc] = withC(inst, 1)
-				break
-			}
+		if opcode(inst) == lua.OP_NEWTABLE && argB(inst) == 0 && argC(inst) == 0 {
+			code[pc] = withC(inst, 1)
 		}
 	}
 }

@@ -70,7 +70,20 @@ var translations = []struct {
 	{"numbers with leading zeros are decimal", `return 0010, 08, 00`, "10 8 0", false},
 	{"a huge number is infinite", `return 1e999 == 1 / 0, -1e999 == -1 / 0`, "true true", false},
 	{"hexadecimal numbers have 64 bits", `return 0xffffffffffffffff == 2 ^ 64, 0xff, 0x7fffffffffffffff == 2 ^ 63`, "true 255 true", false},
-	{"a hexadecimal number saturates", `return 0xfffffffffffffffff == 2 ^ 64`, "true", false},
+	{"hexadecimal numbers have any length", `return 0xffffffffffffffffff == 2 ^ 72, 0x1000000000000000000 == 2 ^ 72`, "true true", false},
+	{"the remainder of constants", `return 7 % 0.01, (3 + 4) % 0.01, -7 % 3, 5.5 % -2, 1 % (1 / 0) == 1, 2 % -(3 - 1)`, "0 0 2 -0.5 false 0", false},
+
+	{"an iterator without a state", `local n local function it() n = (n or 0) + 1 if n < 4 then return n end end local s = 0 for i in it do s = s + i end return s`, "6", true},
+	{"next and one variable", `local n = 0 for k in next, {1, 2, x = 3} do n = n + 1 end return n`, "3", false},
+	{"next and two variables", `local n = 0 for k, v in next, {1, 2, 3, x = 4} do n = n + v end return n`, "10", false},
+	{"next and a call", `local function f() return {1, 2, 3, x = 4} end local n = 0 for k in next, f() do n = n + 1 end return n`, "4", false},
+	{"a call gives the first key", `local function f() return {1, 2, 3}, 1 end local s = 0 for k in next, f() do s = s + k end for k, v in next, f() do s = s + k end return s`, "10", false},
+	{"a third expression gives nothing", `local function f() end local s = 0 for k in next, {1, 2}, f() do s = s + k end return s`, "3", true},
+	{"a fourth expression is evaluated", `local function f() return 7 end local n, s = 0, 0 for k in next, {1, 2}, nil, (function() n = n + 1 end)() do s = s + k end return s, n`, "3 1", true},
+	{"dots are an iterator", `local function f(...) local s = 0 for k in ... do s = s + k end for k, v in ... do s = s + v end return s end return f(next, {1, 2})`, "6", true},
+
+	{"escapes of Lua 5.3", `return "\x41\x62", "\u{41}\u{20AC}\u{1F600}", "a\z
+		b", #"\u{7FF}\u{D800}\x00", '\065\255' == "A\xff", "\\x41", [[\x41]] --[==[ "\xzz" ]==] -- "\xzz"`, "Ab A\u20ac\U0001f600 ab 6 true \\x41 \\x41", false},
 }
 
 func items(n int) string {
@@ -135,6 +148,7 @@ func TestRewriteKeepsLines(t *testing.T) {
 		{"behind a goto", "do\ngoto out\nend\n::out::\nerror('here')", "test:5: here"},
 		{"in a folded branch", "if true then\nerror('here') end", "test:2: here"},
 		{"in a loop with a head", "for k in pairs({1}) do\n\ndo if true then error('here') end end end", "test:3: here"},
+		{"behind an escape that skips lines", "local s = 'a\\z\n\n  b'\nerror('here')", "test:4: here"},
 		{"behind a shebang", "#!/usr/bin/env tidelock\nerror('here')", "test:2: here"},
 	}
 	compile := func(source string) (*lua.FunctionProto, error) {
@@ -169,9 +183,9 @@ func TestPatchHintsAtFieldsOfEmptyTables(t *testing.T) {
 	}{
 		{"a field follows", "local t = {} t.x = 1", 1},
 		{"a function follows", "local t = {} function t.f() end", 1},
-		{"nothing follows", "local t = {} return t", 0},
-		{"an element follows", "local t = {} t[1] = 2", 0},
-		{"another table's field follows", "local t, u = {}, {} u.x = 1", 0},
+		{"nothing follows", "local t = {} return t", 1},
+		{"an element follows", "local t = {} t[1] = 2", 1},
+		{"elements are in it", "local t = {1, 2}", 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -183,5 +197,25 @@ func TestPatchHintsAtFieldsOfEmptyTables(t *testing.T) {
 				t.Errorf("got hint %d, want %d", got, tt.want)
 			}
 		})
+	}
+}
+
+func TestCompileRefusesEscapesWithoutAMeaning(t *testing.T) {
+	for source, want := range map[string]string{
+		`return "\300"`:              `escape sequence too large near '\300'`,
+		`return '\256'`:              `escape sequence too large near '\256'`,
+		`return "\x4g"`:              `hexadecimal digit expected near '\x4g'`,
+		`return "\u20AC"`:            `missing '{' in \u{xxxx} near '\u'`,
+		`return "\u{}"`:              `hexadecimal digits and '}' expected in \u{xxxx} near '\u{'`,
+		`return "\u{12"`:             `hexadecimal digits and '}' expected in \u{xxxx} near '\u{'`,
+		`return "\u{110000}"`:        `UTF-8 value too large near '\u{110000}'`,
+		`return "\u{fffffffff}"`:     `UTF-8 value too large near '\u{fffffffff}'`,
+		"-- \\x\nreturn '\\x'":       `hexadecimal digit expected near '\x''`,
+		"return 'a\\z\n\n', '\\999'": `escape sequence too large near '\999'`,
+	} {
+		_, err := New(Limits{}).Compile(context.Background(), "test", source)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", source, err, want)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/tidelock-lua/tidelock/native/numeral"
 	"github.com/yuin/gopher-lua/ast"
 	"github.com/yuin/gopher-lua/parse"
 )
@@ -92,21 +93,20 @@ func (s *tokenScan) refuse(tok ast.Token, message string) *SyntaxError {
 
 // number returns a numeral in the form in which gopher-lua reads its value
 // right: it takes 007 for octal and 1e999 for NaN, and misreads hexadecimal
-// numbers above 2^63. Hexadecimal numbers above 2^64-1 become 2^64-1, as in C.
-func number(numeral string) (string, bool) {
-	var value float64
-	if len(numeral) > 2 && (numeral[1] == 'x' || numeral[1] == 'X') {
-		n, err := strconv.ParseUint(numeral[2:], 16, 64)
-		if err != nil && n != math.MaxUint64 {
-			return "", false
-		}
-		value = float64(n)
-	} else {
-		v, err := strconv.ParseFloat(numeral, 64)
-		if err != nil && !math.IsInf(v, 0) {
-			return "", false
-		}
-		value = v
+// numbers above 2^63.
+func number(token string) (string, bool) {
+	if len(token) > numeral.Max {
+		return "", false
 	}
-	return strconv.FormatFloat(value, 'g', -1, 64), true
+	value, err := strconv.ParseFloat(token, 64) // with signs, inf and nan: of folded constants
+	if err != nil && !math.IsInf(value, 0) {
+		var ok bool
+		if value, ok = numeral.Parse(token); !ok {
+			return "", false
+		}
+	}
+	return numeralOf(value), true
 }
+
+// numeralOf returns the numeral of a number.
+func numeralOf(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

@@ -22,7 +22,7 @@ var arithmetic = arithmeticMethods([]struct {
 	{"__sub", func(a, b float64) float64 { return a - b }},
 	{"__mul", func(a, b float64) float64 { return a * b }},
 	{"__div", func(a, b float64) float64 { return a / b }},
-	{"__mod", vm.Modulo},
+	{"__mod", numeral.Modulo},
 	{"__pow", math.Pow},
 	{"__unm", func(a, _ float64) float64 { return -a }}, // both operands are the same
 })

@@ -25,7 +25,8 @@ var rooms = []room{
 	{"native/value", nil, "what crosses between Lua and Go, in plain Go"},
 	{"native/outcome", []string{"native/clock"}, "how a request ended, and when it was sent and answered"},
 
-	{"native/vm", []string{"native/clock"}, "stands on gopher-lua alone: deadlines, threads, memory"},
+	{"native/numeral", nil, "numbers as Lua reads and divides them"},
+	{"native/vm", []string{"native/clock", "native/numeral"}, "stands on gopher-lua alone: deadlines, threads, memory"},
 	{"native", []string{"native/clock", "native/outcome", "native/value", "native/vm", "tenant"}, "what authors of modules read: how a Go function becomes a field of native"},
 
 	{"native/json", []string{"native/value"}, "text from and to values, no run needed"},
@@ -51,9 +52,9 @@ var rooms = []room{
 	{"native/module/sqlmodule", []string{"native", "native/vm", "native/sql", "native/stream", "native/outcome", "native/value", "native/module/jsonmodule", "native/module/streammodule", "tenant"}, "rows are streams"},
 
 	{"runtime/fair", []string{"tenant"}, "one queue for processors and for invocations"},
-	{"runtime/compile", nil, "from source to prototype: nothing of ours"},
+	{"runtime/compile", []string{"native/numeral"}, "from source to prototype: nothing of ours but what a numeral is"},
 	{"runtime/check", []string{"runtime/compile"}, "looks at sources, runs nothing"},
-	{"runtime/lualib", []string{"native/vm", "runtime/lualib/pattern"}, "the library of scripts needs a run, nothing native"},
+	{"runtime/lualib", []string{"native/vm", "native/numeral", "runtime/lualib/pattern"}, "the library of scripts needs a run, nothing native"},
 	{"runtime", []string{"native", "native/clock", "native/vm", "native/json", "native/value", "native/module/coremodule", "native/module/logmodule", "runtime/fair", "runtime/compile", "runtime/lualib", "tenant"},
 		"results are JSON; print and native.context belong to every run; other modules come from the host"},
 	{"runtime/nativetest", []string{"native", "native/clock", "native/value", "native/module", "runtime", "tenant"}, "runs scripts as a host does, in fake time"},
