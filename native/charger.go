@@ -7,8 +7,9 @@ import "github.com/tidelock-lua/tidelock/native/vm"
 // it has doubled.
 type charger struct {
 	run     *vm.Run
-	bytes   int64 // so far, about
-	charged int64 // of them, when the run was last charged
+	bytes   int64   // so far, about
+	charged int64   // of them, when the run was last charged
+	big     float64 // the first number that may have been an integer that was rounded
 }
 
 // chargerMin is how much may be made before the run is charged.

@@ -202,6 +202,7 @@ func (c *charger) toLua(v any) lua.LValue {
 	case bool:
 		return lua.LBool(v)
 	case float64:
+		c.noteBig(v)
 		return lua.LNumber(v)
 	case string:
 		return lua.LString(v)

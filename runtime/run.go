@@ -114,7 +114,7 @@ const resultDepth = 200
 func (p *program) function() *lua.LFunction {
 	return &lua.LFunction{IsG: true, GFunction: func(L *lua.LState) int {
 		run := vm.Of(L)
-		event := native.ToLua(run, p.event)
+		event := native.EventToLua(run, p.event)
 		L.Push(p.chunk)
 		L.Push(event)
 		L.Call(1, 1)

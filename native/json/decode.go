@@ -16,18 +16,18 @@ const DepthMax = 200
 // Decode reads one JSON text. Nothing but white space may follow it, and an empty
 // text is an error.
 func Decode(text []byte) (any, error) {
-	return decode(text, func(int) {})
+	return decode(text, Metered{Step: func(int) {}})
 }
 
 // Decode is like the function [Decode]. It counts a step for each value and each
 // piece of the text.
-func (m Metered) Decode(text []byte) (any, error) { return decode(text, m.Step) }
+func (m Metered) Decode(text []byte) (any, error) { return decode(text, m) }
 
 // DecodeString is like [Metered.Decode], without a copy to make text bytes.
-func (m Metered) DecodeString(text string) (any, error) { return decode(text, m.Step) }
+func (m Metered) DecodeString(text string) (any, error) { return decode(text, m) }
 
-func decode[T text](s T, step func(int)) (any, error) {
-	d := decoder[T]{text: s, step: step}
+func decode[T text](s T, m Metered) (any, error) {
+	d := decoder[T]{text: s, step: m.Step, bigInteger: m.BigInteger}
 	v, err := d.value(0)
 	if err != nil {
 		return nil, err
@@ -48,6 +48,8 @@ type decoder[T text] struct {
 	at      int // bytes that were read
 	counted int // bytes, as steps
 	step    func(int)
+
+	bigInteger func(numeral string, nearest float64) any // nil for none
 }
 
 const (
@@ -198,7 +200,11 @@ func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 func (d *decoder[T]) number() (any, error) {
 	from := d.at
 	d.skip("-")
-	if !d.skip("0") && !d.digits() || d.skip(".") && !d.digits() {
+	if !d.skip("0") && !d.digits() {
+		return nil, d.unexpected("a digit")
+	}
+	integer := d.at
+	if d.skip(".") && !d.digits() {
 		return nil, d.unexpected("a digit")
 	}
 	if d.skip("eE") {
@@ -212,6 +218,9 @@ func (d *decoder[T]) number() (any, error) {
 	f, err := strconv.ParseFloat(string(d.text[from:d.at]), 64)
 	if err != nil || math.IsInf(f, 0) {
 		return nil, fmt.Errorf("the number %.40s is too large", string(d.text[from:d.at]))
+	}
+	if d.bigInteger != nil && d.at == integer && math.Abs(f) >= 1<<53 {
+		return d.bigInteger(string(d.text[from:d.at]), f), nil
 	}
 	return f, nil
 }

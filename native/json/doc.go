@@ -20,6 +20,10 @@ type Metered struct {
 	// Step is called while a text is written or read, with a number of steps
 	// that is in proportion to the work. It stops the work by a panic. Required.
 	Step func(n int)
+	// BigInteger is called with an integer from 2^53 on, as it is written, and
+	// the double next to it. It returns the value that the text stands for. nil
+	// makes it the double.
+	BigInteger func(numeral string, nearest float64) any
 }
 
 // Marshal is json.Marshal of the standard library, for what the hosts print and

@@ -22,7 +22,7 @@ func (e *TooLongError) Error() string { return fmt.Sprintf("the text has more th
 // carry, is a [*value.Error] with its path below root. A text of more than max
 // bytes is a [*TooLongError], noticed before much more is written.
 func Encode(v any, root string, max int) ([]byte, error) {
-	return Metered{func(int) {}}.Encode(v, root, max)
+	return Metered{Step: func(int) {}}.Encode(v, root, max)
 }
 
 // Encode is like the function [Encode]. It counts a step for each value, each

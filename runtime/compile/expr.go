@@ -5,9 +5,10 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/tidelock-lua/tidelock/native/numeral"
 	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/ast"
+
+	"github.com/tidelock-lua/tidelock/native/numeral"
 )
 
 func (r *rewriter) exprs(exprs []ast.Expr) {

@@ -6,9 +6,10 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/tidelock-lua/tidelock/native/numeral"
 	"github.com/yuin/gopher-lua/ast"
 	"github.com/yuin/gopher-lua/parse"
+
+	"github.com/tidelock-lua/tidelock/native/numeral"
 )
 
 // scan reads the tokens of source from a reader, before the parser does. It

@@ -1,12 +1,15 @@
 // Package jsonmodule is native.json: JSON text to values and back.
 //
 //	native.json.encode(value) -> text
-//	native.json.decode(text) -> value
+//	native.json.decode(text, options?) -> value
 //	native.json.list(table?) -> the table, marked as a list
 //	native.json.null
 package jsonmodule
 
 import (
+	"fmt"
+	"strconv"
+
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/tidelock-lua/tidelock/native"
@@ -58,24 +61,53 @@ func decode(c *native.Call) error {
 	if len(text) > textMax {
 		c.BadArg(1, "text: got %d bytes, want at most %d", len(text), textMax)
 	}
-	v, err := Decode(c.Run, text)
+	m := metered(c.Run)
+	if big := c.Options(2, "big"); big.Has("big") {
+		if big.String("big", "") != "string" {
+			big.Refuse(`big: want "string"`)
+		}
+		m.BigInteger = asString
+	}
+	v, err := m.DecodeString(text)
 	if err != nil {
 		return refused("decode", "json_syntax", err)
 	}
 	return c.Return(native.ToLua(c.Run, v))
 }
 
-// Decode is [json.Decode] under the limits of a run.
+// Decode is [json.Decode] under the limits of a run. It warns of integers that are
+// rounded.
 func Decode[T string | []byte](run *vm.Run, text T) (any, error) {
-	charge := native.MemoryCharger(run)
-	m := json.Metered{Step: func(n int) {
-		run.Step(n)
-		charge(n * bytesPerValue)
-	}}
+	m := metered(run)
 	if s, ok := any(text).(string); ok {
 		return m.DecodeString(s)
 	}
 	return m.Decode([]byte(text))
+}
+
+// metered decodes under the limits of a run.
+func metered(run *vm.Run) json.Metered {
+	charge := native.MemoryCharger(run)
+	return json.Metered{
+		Step: func(n int) {
+			run.Step(n)
+			charge(n * bytesPerValue)
+		},
+		BigInteger: func(numeral string, nearest float64) any {
+			if rounded := strconv.FormatFloat(nearest, 'f', 0, 64); rounded != numeral {
+				native.WarnOfRounding(run, fmt.Sprintf("an integer in JSON was rounded, from %.40s to %.40s", numeral, rounded))
+			}
+			return nearest
+		},
+	}
+}
+
+// asString keeps an integer that isn't surely a double as it is written.
+func asString(numeral string, nearest float64) any {
+	if numeral == "9007199254740992" || numeral == "-9007199254740992" {
+		return nearest // 2^53
+	}
+	return numeral
 }
 
 // Encode is [json.Encode] under the limits of a run.

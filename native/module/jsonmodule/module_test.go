@@ -79,6 +79,57 @@ func TestDecodeReadsListsLongerThanAnArray(t *testing.T) {
 	})
 }
 
+func TestRoundedIntegersAreReportedOnce(t *testing.T) {
+	const rounded = "warn an integer in JSON was rounded, from 9007199254740993 to 9007199254740992: numbers are doubles, exact up to 2^53; integers beyond should be strings"
+	for name, test := range map[string]struct{ source, want string }{
+		"rounded, twice":        {`native.json.decode('[9007199254740993,-9007199254740995]') native.json.decode('9007199254740993')`, rounded},
+		"exact":                 {`native.json.decode('[9007199254740992,9007199254740994,1152921504606846976,100000000000000000000]')`, ""},
+		"no integers":           {`native.json.decode('[9007199254740993.0,1e300,0.1,12345678901234567e3]')`, ""},
+		"what was encoded here": {`native.json.decode(native.json.encode({2 ^ 63, -2 ^ 70, 1e20 + 2}))`, ""},
+		"as strings": {`
+			local t = native.json.decode('[9007199254740993,-9007199254740993,9007199254740992,9007199254740994,9007199254740991,1e300]', {big = "string"})
+			assert(t[1] == "9007199254740993" and t[2] == "-9007199254740993" and t[3] == 2 ^ 53)
+			assert(t[4] == "9007199254740994" and t[5] == 2 ^ 53 - 1 and t[6] == 1e300)`, ""},
+		"other options": {`assert(not pcall(native.json.decode, "1", {big = "number"}) and not pcall(native.json.decode, "1", {bigger = "string"}))`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := nativetest.New(t, nil)
+				r := m.Invoke(t.Context(), runtime.Invocation{Tenant: "a", Script: "test.lua", Source: test.source, Limits: tenant.Limits{Timeout: time.Hour}})
+				if got := m.Log.String(); r.Error != nil || got != test.want {
+					t.Errorf("got %q, %v, want %q", got, r.Error, test.want)
+				}
+			})
+		})
+	}
+}
+
+func TestRoundedIntegersOfTheEventAreReportedOnce(t *testing.T) {
+	const want = "warn the event has an integer that may have been rounded, to 9007199254740992: numbers are doubles, exact up to 2^53; integers beyond should be strings"
+	for text, want := range map[string]string{
+		`{"id":9007199254740993,"ids":[9007199254740995]}`: want,
+		`{"id":9007199254740991,"n":1e300}`:                "",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			event, err := runtime.ParseEvent([]byte(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := nativetest.New(t, nil)
+			r := m.Invoke(t.Context(), runtime.Invocation{
+				Tenant: "a", Script: "test.lua", Source: `return function(event) native.json.decode("9007199254740993") end`,
+				Event: event, Limits: tenant.Limits{Timeout: time.Hour},
+			})
+			if want == "" {
+				want = "warn an integer in JSON was rounded, from 9007199254740993 to 9007199254740992: numbers are doubles, exact up to 2^53; integers beyond should be strings"
+			}
+			if got := m.Log.String(); r.Error != nil || got != want {
+				t.Errorf("%s: got %q, %v, want %q", text, got, r.Error, want)
+			}
+		})
+	}
+}
+
 func TestModuleIsInterruptedInLongWork(t *testing.T) {
 	for name, call := range map[string]string{
 		"reading a long string": `20, native.json.decode, '"' .. ("x"):rep(4e6) .. '"'`,
