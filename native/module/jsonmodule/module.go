@@ -94,7 +94,9 @@ func metered(run *vm.Run) json.Metered {
 			charge(n * bytesPerValue)
 		},
 		BigInteger: func(numeral string, nearest float64) any {
-			if rounded := strconv.FormatFloat(nearest, 'f', 0, 64); rounded != numeral {
+			rounded := strconv.FormatFloat(nearest, 'f', 0, 64)
+			// The shortest numeral of a double is what programs write for it.
+			if numeral != rounded && numeral != strconv.FormatFloat(nearest, 'f', -1, 64) {
 				native.WarnOfRounding(run, fmt.Sprintf("an integer in JSON was rounded, from %.40s to %.40s", numeral, rounded))
 			}
 			return nearest
