@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"regexp"
+	"slices"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -44,6 +45,10 @@ func newRequire(compiler *compile.Compiler) *lua.LFunction {
 			L.Push(module)
 			return 1
 		}
+		if library := libraryOf(run, name); library != nil && !state.has(name) {
+			L.Push(library)
+			return 1
+		}
 		source := state.read(L, name)
 		ctx := run.Context()
 		defer ctx.Stop()
@@ -53,6 +58,28 @@ func newRequire(compiler *compile.Compiler) *lua.LFunction {
 		}
 		L.Push(state.load(L, name, proto))
 		return 1
+	})
+}
+
+// libraries are the modules of Lua's own that may be required.
+var libraries = []string{"_G", "coroutine", "debug", "math", "os", "string", "table"}
+
+// libraryOf returns one of Lua's own modules, or nil.
+func libraryOf(run *vm.Run, name string) *lua.LTable {
+	if !slices.Contains(libraries, name) {
+		return nil
+	}
+	globals := run.Globals()
+	vm.Materialize(globals)
+	library, _ := globals.RawGetString(name).(*lua.LTable)
+	return library
+}
+
+// has reports whether a root has a module of this name, one without dots.
+func (s *requireState) has(name string) bool {
+	return slices.ContainsFunc(s.roots, func(root fs.FS) bool {
+		_, err := fs.Stat(root, name+".lua")
+		return err == nil
 	})
 }
 

@@ -68,7 +68,11 @@ func (r *Run) runOn(t *lua.LState, n int, handler *lua.LFunction) (err *lua.ApiE
 		return r.incident(failure)
 	}
 	if err.Type == lua.ApiErrorPanic {
-		return r.incident(err.Object.String())
+		inside := r.incident(err.Object.String())
+		if inside.Object == stackOverflow {
+			inside.Object = lua.LString(positionIn(err.StackTrace)) + stackOverflow
+		}
+		return inside
 	}
 	err.Object = withoutAddress(err.Object)
 	if r.interrupt == nil && t != r.threads.root {

@@ -30,6 +30,21 @@ func (r *Run) Incidents() []error { return r.incidents }
 // a thread has too many calls open.
 const callDepth = "lua callstack overflow"
 
+// stackOverflow is what a script sees of it, behind a position.
+const stackOverflow = lua.LString("stack overflow")
+
+// positionIn returns the position of the first Lua function in a traceback of
+// gopher-lua, in the form that begins an error message.
+func positionIn(trace string) string {
+	for line := range strings.Lines(trace) {
+		where, _, ok := strings.Cut(strings.TrimPrefix(line, "\t"), " in ")
+		if ok && strings.HasSuffix(where, ":") && !strings.HasPrefix(where, "[G]") {
+			return where + " "
+		}
+	}
+	return ""
+}
+
 // noPosition is how gopher-lua's PCall fails for a frame that hasn't run an
 // instruction: that of a tail call whose arguments have filled the registry.
 const noPosition = "index out of range [-1]"
@@ -49,7 +64,7 @@ func (r *Run) fromPCall(p any) *lua.ApiError {
 // incident keeps a Go panic for the host and returns what the script sees.
 func (r *Run) incident(p any) *lua.ApiError {
 	if p == callDepth {
-		return &lua.ApiError{Type: lua.ApiErrorRun, Object: lua.LString("stack overflow")}
+		return &lua.ApiError{Type: lua.ApiErrorRun, Object: stackOverflow}
 	}
 	r.RecordIncident(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
 	return &lua.ApiError{Type: lua.ApiErrorRun, Object: lua.LString(internalError)}

@@ -34,7 +34,12 @@ func iterators() []named {
 	})
 	next, ipairsNext := shared[0], shared[1].value
 	return append(share([]function{
-		{"pairs", func(c call) int { return c.retIterator(next.value, lua.LNil) }},
+		{"pairs", func(c call) int {
+			if method := c.GetMetaField(c.any(1), "__pairs"); method != lua.LNil {
+				return c.pairsBy(method)
+			}
+			return c.retIterator(next.value, lua.LNil)
+		}},
 		{"ipairs", func(c call) int { return c.retIterator(ipairsNext, lua.LNumber(0)) }},
 	}), next)
 }
@@ -45,6 +50,14 @@ func (c call) retIterator(iterator, first lua.LValue) int {
 	c.Push(iterator)
 	c.Push(t)
 	c.Push(first)
+	return 3
+}
+
+// pairsBy returns what the metamethod __pairs gives for argument 1.
+func (c call) pairsBy(method lua.LValue) int {
+	c.Push(method)
+	c.Push(c.Get(1))
+	c.Call(1, 3)
 	return 3
 }
 

@@ -287,7 +287,7 @@ func TestLoadReadsPieceByPiece(t *testing.T) {
 		{`load(function() end)()`, ""},
 		{`load(function() return {} end)`, `nil "reader function must return a string"`},
 		{`local n, err = load(function() error("of the reader", 0) end) return n, err`, `nil "of the reader"`},
-		{`load("return 1")`, "error: bad argument #1 to 'load' (function expected, got string)"},
+		{`load(1)`, "error: bad argument #1 to 'load' (function expected, got number)"},
 		{`loadstring("return ...")(1, 2)`, "1 2"},
 		{`select(2, loadstring("x x", "=name")):sub(1, 5)`, `"name:"`},
 		{`loadstring("error('m', 1)", "@file")`, "function"},

@@ -18,9 +18,19 @@ func (lib *Library) loadString(c call) int {
 	return lib.loadChunk(c, c.textOr(2, source), source)
 }
 
+// mode reads argument 3, as in Lua 5.2: which kinds of chunk are allowed.
+func (c call) mode() (textAllowed bool, mode string) {
+	mode = c.textOr(3, "bt")
+	return strings.Contains(mode, "t"), mode
+}
+
 // load reads a chunk from a function that returns it piece by piece. As in Lua
-// 5.1 an error of that function is an error of the chunk.
+// 5.1 an error of that function is an error of the chunk; as in Lua 5.2 the chunk
+// may be a string.
 func (lib *Library) load(c call) int {
+	if _, ok := c.Get(1).(lua.LString); ok {
+		return lib.loadString(c)
+	}
 	reader, name := c.function(1), c.textOr(2, "=(load)")
 	source := buffer{run: c.run()}
 	for {
@@ -53,7 +63,18 @@ func (lib *Library) load(c call) int {
 	}
 }
 
+// loadChunk also reads the mode and the environment that Lua 5.2 takes.
 func (lib *Library) loadChunk(c call, name, source string) int {
+	environment := c.Env
+	if !c.absent(4) {
+		environment = c.table(4)
+	} else if c.GetTop() >= 4 {
+		c.typeError(4, "table")
+	}
+	if allowed, mode := c.mode(); !allowed {
+		c.Push(lua.LNil)
+		return 1 + c.retText("attempt to load a text chunk (mode is '" + mode + "')")
+	}
 	ctx := c.run().Context()
 	defer ctx.Stop()
 	proto, err := lib.compile(ctx, chunkName(name), source)
@@ -62,7 +83,9 @@ func (lib *Library) loadChunk(c call, name, source string) int {
 		c.Push(lua.LNil)
 		return 1 + c.retText(err.Error())
 	}
-	return c.ret(c.NewFunctionFromProto(proto))
+	f := c.NewFunctionFromProto(proto)
+	f.Env = environment
+	return c.ret(f)
 }
 
 // chunkNameMax is the largest size of a chunk's name in messages, in bytes.

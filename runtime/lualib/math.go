@@ -22,7 +22,7 @@ var mathFunctions = []function{
 	{"fmod", binary(math.Mod)},
 	{"frexp", mathFrexp},
 	{"ldexp", mathLdexp},
-	{"log", unary(math.Log)},
+	{"log", mathLog},
 	{"log10", unary(math.Log10)},
 	{"max", mathMax},
 	{"min", mathMin},
@@ -50,6 +50,22 @@ func unary(f func(float64) float64) func(call) int {
 
 func binary(f func(x, y float64) float64) func(call) int {
 	return func(c call) int { return c.retNumber(f(c.number(1), c.number(2))) }
+}
+
+// mathLog takes a base, as in Lua 5.2.
+func mathLog(c call) int {
+	x := c.number(1)
+	if c.absent(2) {
+		return c.retNumber(math.Log(x))
+	}
+	switch base := c.number(2); base {
+	case 2:
+		return c.retNumber(math.Log2(x))
+	case 10:
+		return c.retNumber(math.Log10(x))
+	default:
+		return c.retNumber(math.Log(x) / math.Log(base))
+	}
 }
 
 func mathFrexp(c call) int {

@@ -28,9 +28,10 @@ func basePCall(c call) int {
 
 func baseXPCall(c call) int {
 	handler := c.any(2)
-	c.SetTop(2)
+	n := c.GetTop() - 2
+	c.Replace(2, c.Get(1)) // in front of its arguments, which Lua 5.2 passes
 	c.Push(lua.LTrue)
-	results, err := c.run().XPCall(c.LState, 1, 0, handler)
+	results, err := c.run().XPCall(c.LState, 2, n, handler)
 	if err != nil {
 		return c.retError(err)
 	}

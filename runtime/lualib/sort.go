@@ -81,7 +81,7 @@ func (s *sorter) Less(i, j int) bool {
 	s.run.Step(1)
 	L := s.L
 	if s.less == nil {
-		return L.LessThan(s.values[i], s.values[j])
+		return lessThan(L, s.values[i], s.values[j])
 	}
 	L.Push(s.less)
 	L.Push(s.values[i])
@@ -90,4 +90,18 @@ func (s *sorter) Less(i, j int) bool {
 	less := L.Get(-1)
 	L.Pop(1)
 	return lua.LVAsBool(less)
+}
+
+// lessThan is a < b, called by a library function: its error names the caller.
+func lessThan(L *lua.LState, a, b lua.LValue) bool {
+	x, y := a.Type(), b.Type()
+	method := L.GetMetaField(a, "__lt")
+	switch {
+	case x == y && (x == lua.LTNumber || x == lua.LTString || method != lua.LNil && method == L.GetMetaField(b, "__lt")):
+		return L.LessThan(a, b)
+	case x == y:
+		vm.Raise(L, "attempt to compare two %s values", x)
+	}
+	vm.Raise(L, "attempt to compare %s with %s", x, y)
+	return false
 }

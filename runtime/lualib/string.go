@@ -99,20 +99,24 @@ func substring(text, part string) string {
 	return part
 }
 
+// stringRep takes a separator, as in Lua 5.2.
 func stringRep(c call) int {
-	s, n := c.text(1), c.integer(2)
-	if n <= 0 || s == "" {
+	s, n, separator := c.text(1), c.integer(2), c.textOr(3, "")
+	if n <= 0 || s == "" && separator == "" {
 		return c.retText("")
 	}
+	last := s
+	s += separator
 	charge(c.run(), float64(len(s))*float64(n))
 	b := buffer{run: c.run()}
-	b.reserve(len(s) * n)
+	b.reserve(len(s)*(n-1) + len(last))
 	perBlock := min(n, 1+blockBytes/(16*len(s)))
 	block := strings.Repeat(s, perBlock)
-	for ; n >= perBlock; n -= perBlock {
+	for n--; n >= perBlock; n -= perBlock {
 		b.text(block)
 	}
 	b.text(block[:n*len(s)])
+	b.text(last)
 	return c.retText(b.String())
 }
 
