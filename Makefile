@@ -16,7 +16,7 @@ test: prerequisites ## Check everything: vet, staticcheck, all tests under the r
 
 .PHONY: test-long
 test-long: prerequisites ## Compare 100,000 programs (PROGRAMS) with lua5.1, fuzz each target for 5m (FUZZTIME)
-	go test -count=1 -v -timeout 4h ./runtime/compile -run 'TestCompileAgreesWithLuaOnRandomPrograms$$' -programs $(or $(PROGRAMS),100000)
+	go test -count=1 -v -timeout 4h ./runtime/compile -run 'TestRandomProgramsAgreeWithLua' -programs $(or $(PROGRAMS),100000)
 	grep -rlE --include='*_test.go' '^func Fuzz' . | sort | while read -r file; do \
 		for target in $$(sed -nE 's/^func (Fuzz[A-Za-z0-9_]+).*/\1/p' "$$file"); do \
 			go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(or $(FUZZTIME),5m) "$$(dirname "$$file")" || exit 1; \

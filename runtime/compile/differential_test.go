@@ -12,6 +12,10 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/parse"
+
+	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/runtime/lualib"
 )
 
 var programs = flag.Int("programs", 3000, "how many random programs to compare with lua5.1")
@@ -43,31 +47,42 @@ function tr(v) emit(v) return v end
 function two(v) return v, 42 end
 function none() end
 function key(n) if n > -100 and n < 100 then return math.floor(n) % 3 + 1 end return 1 end
+function long(n) local t = {} for i = 1, n do t[i] = i end return t end
 function count(n) local i = 0 return function() i = i + 1 if i <= n and i < 9 then return i end end end
 function run(source)
   out, fuel, g1, g2 = {}, 300, nil, nil
-  o = {plain = function(v) return v end, method = function(_, v) return v end}
+  o = {next = next, plain = function(v) return v end, method = function(_, v) return v end}
   local f = assert(loadstring(source))
   if not pcall(f) then out[#out + 1] = "error" end
   print(table.concat(out, " "))
 end
 `
 
-func TestCompileAgreesWithLuaOnRandomPrograms(t *testing.T) {
-	if _, err := exec.LookPath("lua5.1"); err != nil {
-		t.Fatal("lua5.1 is missing; install it: apt-get install -y lua5.1")
+func TestRandomProgramsAgreeWithLua(t *testing.T) {
+	testRandomPrograms(t, "lua5.1", *programs, false)
+}
+
+// TestRandomProgramsAgreeWithLuaJIT compares programs with goto, which lua5.1
+// doesn't have.
+func TestRandomProgramsAgreeWithLuaJIT(t *testing.T) {
+	testRandomPrograms(t, "luajit", *programs/3, true)
+}
+
+func testRandomPrograms(t *testing.T, reference string, programs int, jumps bool) {
+	if _, err := exec.LookPath(reference); err != nil {
+		t.Fatalf("%s is missing; install it: apt-get install -y %s", reference, reference)
 	}
 	compiler := New(Limits{CacheBytes: -1})
 	compile := func(source string) (*lua.FunctionProto, error) {
 		return compiler.Compile(context.Background(), "program", source)
 	}
 	wrong, plainWrong := 0, 0
-	for first := 0; first < *programs; first += batch {
+	for first := 0; first < programs; first += batch {
 		var sources []string
-		for seed := first; seed < min(first+batch, *programs); seed++ {
-			sources = append(sources, program(uint64(seed)))
+		for seed := first; seed < min(first+batch, programs); seed++ {
+			sources = append(sources, program(uint64(seed), jumps))
 		}
-		for i, want := range runLua(t, sources) {
+		for i, want := range runLua(t, reference, sources) {
 			if got := runProgram(compile, sources[i]); got != want {
 				if wrong++; wrong <= 5 {
 					t.Errorf("seed %d:\n got %.300s\nwant %.300s\nprogram:\n%s", first+i, got, want, sources[i])
@@ -78,11 +93,11 @@ func TestCompileAgreesWithLuaOnRandomPrograms(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d of %d programs differ (with plain gopher-lua: %d)", wrong, *programs, plainWrong)
+	t.Logf("%d of %d programs differ (with plain gopher-lua: %d)", wrong, programs, plainWrong)
 	if wrong > 0 {
-		t.Errorf("%d of %d programs differ", wrong, *programs)
+		t.Errorf("%d of %d programs differ", wrong, programs)
 	}
-	if *programs >= 1000 && plainWrong == 0 {
+	if programs >= 1000 && plainWrong == 0 {
 		t.Error("no program differs with plain gopher-lua: they no longer show what the rewrite is for")
 	}
 }
@@ -96,23 +111,23 @@ func plain(source string) (*lua.FunctionProto, error) {
 	return lua.Compile(chunk, "program")
 }
 
-// runLua runs the programs with lua5.1 and returns what each emitted.
-func runLua(t *testing.T, sources []string) []string {
+// runLua runs the programs with a reference and returns what each emitted.
+func runLua(t *testing.T, reference string, sources []string) []string {
 	t.Helper()
 	var script bytes.Buffer
 	script.WriteString(prelude)
 	for _, source := range sources {
 		fmt.Fprintf(&script, "run [==[\n%s]==]\n", source)
 	}
-	cmd := exec.CommandContext(t.Context(), "lua5.1", "-")
+	cmd := exec.CommandContext(t.Context(), reference, "-")
 	cmd.Stdin = &script
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("lua5.1 after %d programs: %v", bytes.Count(out, []byte("\n")), err)
+		t.Fatalf("%s after %d programs: %v", reference, bytes.Count(out, []byte("\n")), err)
 	}
 	lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
 	if len(lines) != len(sources) {
-		t.Fatalf("lua5.1 answered %d of %d programs", len(lines), len(sources))
+		t.Fatalf("%s answered %d of %d programs", reference, len(lines), len(sources))
 	}
 	return lines
 }
@@ -123,23 +138,19 @@ func runProgram(compile func(string) (*lua.FunctionProto, error), source string)
 	if err != nil {
 		return "compile: " + err.Error()
 	}
-	L := lua.NewState(lua.Options{
-		CallStackSize: 2 * burnMax, MinimizeStackMemory: true,
-		RegistrySize: 1 << 10, RegistryMaxSize: 1 << 16, RegistryGrowStep: 1 << 12,
-		SkipOpenLibs: true, // of which programs use a part of the base library
-	})
-	defer L.Close()
-	lua.OpenBase(L)
+	run := vm.NewRun(vm.Config{Clock: clock.NewDual(clock.System()), Limits: vm.Limits{Instructions: stepsMax}})
+	defer run.Close()
+	lualib.New(nil).Open(run.Thread())
+	vm.Materialize(run.Globals())
+	L := run.Thread()
 	n := natives{fuel: burnMax}
 	n.register(L)
-	L.SetContext(newCountdown(stepsMax))
 	defer func() {
 		if r := recover(); r != nil {
 			emitted = fmt.Sprintf("panic: %v", r)
 		}
 	}()
-	L.Push(L.NewFunctionFromProto(proto))
-	if err := L.PCall(0, 0, nil); err != nil {
+	if _, failure := run.Call(L.NewFunctionFromProto(proto)); failure != nil {
 		n.out = append(n.out, "error")
 	}
 	return strings.Join(n.out, " ")
@@ -155,6 +166,7 @@ func (n *natives) register(L *lua.LState) {
 	o := L.NewTable()
 	o.RawSetString("plain", L.NewFunction(func(L *lua.LState) int { L.SetTop(1); return 1 }))
 	o.RawSetString("method", L.NewFunction(func(L *lua.LState) int { L.SetTop(2); return 1 }))
+	o.RawSetString("next", L.GetGlobal("next"))
 	L.SetGlobal("o", o)
 	emit := func(L *lua.LState) {
 		for i := 1; i <= L.GetTop(); i++ {
@@ -173,6 +185,14 @@ func (n *natives) register(L *lua.LState) {
 				key = math.Mod(math.Mod(math.Floor(n), 3)+3, 3) + 1
 			}
 			L.Push(lua.LNumber(key))
+			return 1
+		},
+		"long": func(L *lua.LState) int {
+			t := L.NewTable()
+			for i := 1; i <= L.CheckInt(1); i++ {
+				t.RawSetInt(i, lua.LNumber(i))
+			}
+			L.Push(t)
 			return 1
 		},
 		"none": func(L *lua.LState) int { return 0 },

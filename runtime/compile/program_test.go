@@ -10,8 +10,8 @@ import (
 // report what they compute through emit; burn ends those that loop for too long.
 // They avoid what Lua leaves open and how libraries print numbers, so two Lua
 // implementations must agree on every emitted value.
-func program(seed uint64) string {
-	g := &generator{random: rand.New(rand.NewPCG(seed, 0x7469646c)), room: 40}
+func program(seed uint64, jumps bool) string {
+	g := &generator{random: rand.New(rand.NewPCG(seed, 0x7469646c)), room: 40, jumps: jumps}
 	g.line("local n1, n2, v1, v2 = 1, 2, nil, true")
 	g.line("local t1, fs = {x = 1, 5, 6}, {}")
 	if g.chance(10) { // later constants don't fit into an operand
@@ -36,7 +36,8 @@ type generator struct {
 	indent int
 	room   int // statements that may still be made
 	names  int
-	loops  int // around the statement, in its function
+	loops  int  // around the statement, in its function
+	jumps  bool // goto may be used
 	inFunc int
 	saved  []variables
 	variables
@@ -76,6 +77,18 @@ func (g *generator) name(prefix string, known *[]string) string {
 func (g *generator) block(depth int, tail bool) {
 	g.push()
 	g.indent++
+	if g.jumps && tail && g.chance(3) { // out of nested blocks, over locals, to the end
+		g.names++
+		label := fmt.Sprintf("next_%d", g.names)
+		g.line("do")
+		g.statement(depth + 1)
+		g.line("if %s then goto %s end", g.value(2), label)
+		g.statement(depth + 1)
+		g.line("local u = %s", g.value(1))
+		g.line("if u then do goto %s end end", label)
+		g.statement(depth + 1)
+		g.line("::%s:: end", label)
+	}
 	for range g.n(4) {
 		g.statement(depth + 1)
 	}
@@ -102,7 +115,19 @@ func (g *generator) statement(depth int) {
 		g.line("emit(%s)", g.value(2))
 		return
 	}
-	switch g.n(23) {
+	if g.jumps && g.chance(4) {
+		g.again(depth)
+		return
+	}
+	switch g.n(25) {
+	case 23:
+		g.visit()
+	case 24:
+		if g.chance(200) {
+			g.long()
+		} else {
+			g.visit()
+		}
 	case 20:
 		g.method(depth)
 	case 0, 1:
@@ -216,8 +241,8 @@ func (g *generator) loop(depth int) {
 	case 1:
 		g.line("while %s do", g.pick("true", "not false", "1", "true and not nil"))
 	case 2, 3:
-		from, to := g.number(1), g.pick("3", "-1", g.number(1))
-		g.line("for %s = %s, %s, %s do", g.name("n", &g.numbers), from, to, g.pick("1", "-1", "2"))
+		from, to := g.pick(g.number(1), g.number(1), g.number(1), "'1'", "' 0x2 '"), g.pick("3", "-1", g.number(1), "'3'")
+		g.line("for %s = %s, %s, %s do", g.name("n", &g.numbers), from, to, g.pick("1", "-1", "2", "'1'"))
 	case 4:
 		g.line("for _, %s in ipairs(%s) do", g.name("n", &g.numbers), g.table())
 	case 5:
@@ -244,6 +269,54 @@ func (g *generator) loop(depth int) {
 	g.line("%s", end)
 	g.pop()
 	g.loops--
+}
+
+// again writes a block that goto repeats, or leaves from somewhere in it.
+func (g *generator) again(depth int) {
+	g.names++
+	top, out := fmt.Sprintf("top_%d", g.names), fmt.Sprintf("out_%d", g.names)
+	g.line("do")
+	g.line(" local left = %d", g.n(4))
+	g.line(" ::%s::", top)
+	g.line(" burn()")
+	g.line(" do")
+	g.block(depth, false)
+	g.line("  if %s then goto %s end", g.value(2), out)
+	g.block(depth, false)
+	g.line(" end")
+	g.line(" left = left - 1")
+	g.line(" if left > 0 then goto %s end", top)
+	g.line(" ::%s::", out)
+	g.line("end")
+}
+
+// visit writes a loop over a table, in any form that Lua takes. What it emits
+// doesn't depend on the order.
+func (g *generator) visit() {
+	t := g.table()
+	names := g.pick("k", "k, v", "k, v, w", "k, v, w, x")
+	iterator := g.pick("next, T", "next, T", "pairs(T)", "next, T, nil", "next, (id(T))", "next, id(T)", "id(next, T)",
+		"id(next, T, nil)", "next, T, none()", "next, T, nil, tr(1)", "next, id(T), nil", "ipairs(T)", "count(2)", "count(2), none()",
+		"count(3), nil", "(id(pairs(T)))", "(id(next)), T", "o.next, T", "true and next, T", "nil or next, T, (none())", "next, {1, 2, x = 3}")
+	if strings.Contains(iterator, "(id(pairs") {
+		iterator = "count(1)"
+	}
+	g.line("do local n, s, it = 0, 0, count(2)")
+	g.line(" for %s in %s do n = n + 1 if n > 50 then break end end", names, g.pick("it", strings.ReplaceAll(iterator, "T", t)))
+	g.line(" for %s in %s do n = n + 1 end", names, g.pick("it", "count(2)"))
+	g.line(" for k, v in %s do s = s + (v or 0) end", strings.ReplaceAll(g.pick("next, T", "next, id(T)", "pairs(T)"), "T", t))
+	g.line(" emit(n, s)")
+	g.line("end")
+}
+
+// long writes work on a list whose end is near the largest index of an array.
+func (g *generator) long() {
+	g.line("do local t = long(%d)", 1048570+g.n(12))
+	for range 10 {
+		g.line(" %s", g.pick("t[#t + 1] = 1", "t[#t + 1] = 2", "t[#t + 1] = 3", "t[#t] = nil", "t[#t] = nil", "emit(#t, t[#t])", "emit(t[1048575], t[1048576], t[1048577])"))
+	}
+	g.line(" emit(#t, t[#t], t[#t + 1])")
+	g.line("end")
 }
 
 func (g *generator) closure(depth int) {
@@ -317,13 +390,13 @@ func (g *generator) number(depth int) string {
 	case 11:
 		return fmt.Sprintf("(%s(%s, %s))", g.pick("o.plain", "o:method"), g.number(d), g.value(d))
 	case 0, 1:
-		return fmt.Sprintf("%s + %s", g.number(d), g.number(d))
+		return fmt.Sprintf("%s + %s", g.operandOf(d), g.operandOf(d))
 	case 2:
-		return fmt.Sprintf("%s - (%s)", g.number(d), g.number(d))
+		return fmt.Sprintf("%s - (%s)", g.operandOf(d), g.operandOf(d))
 	case 3:
-		return fmt.Sprintf("(%s) * %s", g.number(d), g.pick("2", "3", "-1"))
+		return fmt.Sprintf("(%s) %s %s", g.operandOf(d), g.pick("*", "*", "%", "/", "^"), g.pick("2", "3", "-1", "'2'", "0.7"))
 	case 4:
-		return fmt.Sprintf("-(%s)", g.number(d))
+		return fmt.Sprintf("-(%s)", g.operandOf(d))
 	case 5:
 		return fmt.Sprintf("(%s and %s or %s)", g.value(d), g.number(d), g.number(d))
 	case 6:
@@ -344,11 +417,22 @@ func (g *generator) number(depth int) string {
 	}
 }
 
+// operandOf writes an operand of arithmetic: a number or, now and then, a string.
+func (g *generator) operandOf(depth int) string {
+	if !g.chance(12) {
+		return g.number(depth)
+	}
+	if g.chance(20) {
+		return g.pick("'x'", "''", "'1_0'", "'0b1'", "'1e'")
+	}
+	return g.pick("'010'", "'0x1F'", "' 7 '", "'-3'", "'1e1'", "'.5'", "'5.'", "'+2'")
+}
+
 // value writes an expression of any kind.
 func (g *generator) value(depth int) string {
 	if depth <= 0 || g.chance(4) {
 		if g.chance(3) {
-			return g.pick("nil", "true", "false", "'s'", "''", "0", "g1", "g2")
+			return g.pick("nil", "true", "false", "'s'", "''", "0", "g1", "g2", "'\\065\\200'")
 		}
 		return g.pick(append(g.values, g.numbers...)...)
 	}

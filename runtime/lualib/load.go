@@ -73,7 +73,7 @@ func (lib *Library) loadChunk(c call, name, source string) int {
 	}
 	if allowed, mode := c.mode(); !allowed {
 		c.Push(lua.LNil)
-		return 1 + c.retText("attempt to load a text chunk (mode is '" + mode + "')")
+		return 1 + c.retText("attempt to load a text chunk (mode is '"+mode+"')")
 	}
 	ctx := c.run().Context()
 	defer ctx.Stop()
