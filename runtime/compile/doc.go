@@ -8,6 +8,7 @@
 // [*SyntaxError]:
 //
 //	bytes     largest size, no binary chunk, a leading "#!" line is skipped
+//	escapes   \x41, \u{20AC} and \z are replaced, \300 is refused
 //	tokens    nesting, operators of one expression, malformed numbers
 //	parse     gopher-lua's parser, whose stack the token stage has bounded
 //	depth     operators and elseif steps on one path, by a loop, not recursion
@@ -29,6 +30,8 @@
 //	local x ... fn ... break         a break that leaves a captured local becomes a goto
 //	goto continue                    closes the locals it leaves, and no others
 //	{1, ..., 50, f()}, {..., k = v}  values after each 50th item land where they belong
+//	for k, v in next, t do           fewer than three iterator values are filled with nil
+//	7 % 0.01                         constants have Lua's remainder
 //	010, 1e999, 0xffffffffffffffff   are 10, infinity and 2^64
 //
 // Names made here, such as "(value 1)", can't be written in Lua, so no script

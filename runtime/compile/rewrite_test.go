@@ -76,6 +76,7 @@ var translations = []struct {
 	{"an iterator without a state", `local n local function it() n = (n or 0) + 1 if n < 4 then return n end end local s = 0 for i in it do s = s + i end return s`, "6", true},
 	{"next and one variable", `local n = 0 for k in next, {1, 2, x = 3} do n = n + 1 end return n`, "3", false},
 	{"next and two variables", `local n = 0 for k, v in next, {1, 2, 3, x = 4} do n = n + v end return n`, "10", false},
+	{"next and a register that was used", `local n, t = 0, {1, 2, 3} do local a, b, c, d, e = 1, 1, 1, 2, 2 end for k, v in next, t do n = n + 1 end do local a, b, c, d, e = 1, 2, 2, 2, 2 end for k in next, t do n = n + 1 end return n`, "6", false},
 	{"next and a call", `local function f() return {1, 2, 3, x = 4} end local n = 0 for k in next, f() do n = n + 1 end return n`, "4", false},
 	{"a call gives the first key", `local function f() return {1, 2, 3}, 1 end local s = 0 for k in next, f() do s = s + k end for k, v in next, f() do s = s + k end return s`, "10", false},
 	{"a third expression gives nothing", `local function f() end local s = 0 for k in next, {1, 2}, f() do s = s + k end return s`, "3", true},

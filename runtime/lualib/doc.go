@@ -17,7 +17,7 @@
 // 1000000000000000), minus zero as 0; others have 14 digits as in 5.1. tonumber
 // takes what 5.1's manual describes: nan and inf are not numbers, a zero byte
 // doesn't end a number, and with a base a minus sign gives a negative number.
-// The interpreter's own coercions ("010"+0 is 8) stay gopher-lua's.
+// Arithmetic reads strings the same way, through their metatable.
 //
 // Text. A zero byte in a pattern is a character; string.format's %s honours
 // __tostring and takes any value, %F exists, %d of a number that doesn't fit
@@ -27,10 +27,11 @@
 // Values. tostring shows a number that a run counts up instead of an address.
 // A library function has no environment: setfenv and getfenv take Lua
 // functions and levels from 1 on of the present coroutine or protected call.
-// assert raises a message that isn't a string as it is. next takes a key that
-// the table never had. A comparison function that contradicts itself gives
+// assert raises a message that isn't a string as it is. A comparison function that contradicts itself gives
 // some order and never an error; while sort runs, the table is as it was.
-// Table indices end at gopher-lua's limit for arrays.
+// Lists may be longer than gopher-lua's arrays. Arguments that 5.1 ignores and 5.2
+// takes have the meaning of 5.2: of rep, log, xpcall, load and loadstring; so has
+// __pairs.
 //
 // Environment. Local time is UTC on every host. os.clock is the time since the
 // start of the run. collectgarbage collects nothing; its count lags behind what
