@@ -80,6 +80,7 @@ func (g *generator) block(depth int, tail bool) {
 	if g.jumps && tail && g.chance(3) { // out of nested blocks, over locals, to the end
 		g.names++
 		label := fmt.Sprintf("next_%d", g.names)
+		g.push()
 		g.line("do")
 		g.statement(depth + 1)
 		g.line("if %s then goto %s end", g.value(2), label)
@@ -88,6 +89,7 @@ func (g *generator) block(depth int, tail bool) {
 		g.line("if u then do goto %s end end", label)
 		g.statement(depth + 1)
 		g.line("::%s:: end", label)
+		g.pop()
 	}
 	for range g.n(4) {
 		g.statement(depth + 1)
@@ -423,6 +425,9 @@ func (g *generator) operandOf(depth int) string {
 		return g.number(depth)
 	}
 	if g.chance(20) {
+		if g.jumps {
+			return g.pick("'x'", "''", "'1_0'", "'1e'") // LuaJIT takes 0b1
+		}
 		return g.pick("'x'", "''", "'1_0'", "'0b1'", "'1e'")
 	}
 	return g.pick("'010'", "'0x1F'", "' 7 '", "'-3'", "'1e1'", "'.5'", "'5.'", "'+2'")
