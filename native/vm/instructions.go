@@ -19,7 +19,7 @@ type instruction func(L *lua.LState, inst uint32, base unsafe.Pointer) int
 //go:linkname instructions github.com/yuin/gopher-lua.jumpTable
 var instructions [lua.OP_NOP + 1]instruction
 
-func init() {
+func replaceInstructions() {
 	replace(lua.OP_LEN, lengthInstruction)
 	replace(lua.OP_MOD, moduloInstruction)
 	replace(lua.OP_UNM, minusInstruction)

@@ -71,13 +71,15 @@ func WithField(template *lua.LTable, name string, value lua.LValue) *lua.LTable 
 	return &t
 }
 
-func init() {
+// The layouts are compared before anything can use one.
+var _ = func() bool {
 	thread := reflect.TypeFor[lua.LState]()
 	mustBeginLike(reflect.TypeFor[tableLayout](), reflect.TypeFor[lua.LTable]())
 	mustBeginLike(reflect.TypeFor[stateLayout](), thread)
 	mustBeginLike(reflect.TypeFor[registryLayout](), pointedAt(thread, "reg"))
 	mustBeginLike(reflect.TypeFor[frameLayout](), pointedAt(thread, "currentFrame"))
-}
+	return true
+}()
 
 // pointedAt returns what the field name of t points at.
 func pointedAt(t reflect.Type, name string) reflect.Type {

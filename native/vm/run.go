@@ -56,7 +56,11 @@ type Config struct {
 // of a table, which it fills up to that index: 1<<20 costs 16 MiB at worst.
 const maxArrayIndex = 1 << 20
 
-var setMaxArrayIndex = sync.OnceFunc(func() { lua.MaxArrayIndex = maxArrayIndex })
+// adaptInterpreter changes gopher-lua, for the whole process.
+var adaptInterpreter = sync.OnceFunc(func() {
+	lua.MaxArrayIndex = maxArrayIndex
+	replaceInstructions()
+})
 
 // Run is one invocation of a script. It is used by one goroutine at a time; only
 // the cancellation of its context and the memory watcher's alarm come from
@@ -87,7 +91,7 @@ type Run struct {
 
 // NewRun makes a run with an empty global table. Its time starts now.
 func NewRun(cfg Config) *Run {
-	setMaxArrayIndex()
+	adaptInterpreter()
 	now := cfg.Clock.ElapsedMax()
 	r := &Run{
 		meter: newMeter(cfg.Limits.Instructions, now), processor: newProcessor(&cfg, now),
