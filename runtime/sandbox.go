@@ -38,9 +38,10 @@ func newSandbox(compiler *compile.Compiler, modules []native.Module) *sandbox {
 }
 
 // withCharges makes the concatenations of what is compiled within limits charge
-// their run.
+// their run, and # count all of a list.
 func withCharges(limits compile.Limits) compile.Limits {
 	limits.Charge, limits.Number, limits.Join = charge, lualib.NumberText, lualib.Join
+	limits.Length = vm.Len
 	return limits
 }
 

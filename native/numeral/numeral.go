@@ -56,9 +56,3 @@ func Parse(s string) (x float64, ok bool) {
 	}
 	return x, true
 }
-
-// Modulo returns a % b.
-func Modulo(a, b float64) float64 {
-	// The conversion keeps processors from fusing the two operations.
-	return a - float64(math.Floor(a/b)*b)
-}

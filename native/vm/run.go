@@ -56,11 +56,7 @@ type Config struct {
 // of a table, which it fills up to that index: 1<<20 costs 16 MiB at worst.
 const maxArrayIndex = 1 << 20
 
-// adaptInterpreter changes gopher-lua, for the whole process.
-var adaptInterpreter = sync.OnceFunc(func() {
-	lua.MaxArrayIndex = maxArrayIndex
-	replaceInstructions()
-})
+var setMaxArrayIndex = sync.OnceFunc(func() { lua.MaxArrayIndex = maxArrayIndex })
 
 // Run is one invocation of a script. It is used by one goroutine at a time; only
 // the cancellation of its context and the memory watcher's alarm come from
@@ -91,7 +87,7 @@ type Run struct {
 
 // NewRun makes a run with an empty global table. Its time starts now.
 func NewRun(cfg Config) *Run {
-	adaptInterpreter()
+	setMaxArrayIndex()
 	now := cfg.Clock.ElapsedMax()
 	r := &Run{
 		meter: newMeter(cfg.Limits.Instructions, now), processor: newProcessor(&cfg, now),

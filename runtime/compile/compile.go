@@ -56,6 +56,9 @@ type Limits struct {
 	// Number returns a number as a concatenation writes it. By default it is
 	// written as gopher-lua does.
 	Number func(float64) string
+	// Length returns the length of a list without its metamethod. Default
+	// [lua.LTable.Len].
+	Length func(t *lua.LTable) int
 	// Join makes one string of texts that have size bytes in all, on the state
 	// that concatenates them. It is called for strings of more than 256 KiB, which
 	// take long to copy, and may raise an error on L. Default strings.Join.
@@ -76,6 +79,9 @@ func (l Limits) withDefaults() Limits {
 	}
 	if l.Number == nil {
 		l.Number = func(x float64) string { return lua.LNumber(x).String() }
+	}
+	if l.Length == nil {
+		l.Length = (*lua.LTable).Len
 	}
 	if l.Join == nil {
 		l.Join = func(_ *lua.LState, texts []string, _ int) string { return strings.Join(texts, "") }

@@ -47,6 +47,7 @@ function tr(v) emit(v) return v end
 function two(v) return v, 42 end
 function none() end
 function key(n) if n > -100 and n < 100 then return math.floor(n) % 3 + 1 end return 1 end
+function whole(n) if n > -2^53 and n < 2^53 then return math.floor(n) end return 1 end
 function long(n) local t = {} for i = 1, n do t[i] = i end return t end
 function count(n) local i = 0 return function() i = i + 1 if i <= n and i < 9 then return i end end end
 function run(source)
@@ -72,7 +73,7 @@ func testRandomPrograms(t *testing.T, reference string, programs int, jumps bool
 	if _, err := exec.LookPath(reference); err != nil {
 		t.Fatalf("%s is missing; install it: apt-get install -y %s", reference, reference)
 	}
-	compiler := New(Limits{CacheBytes: -1})
+	compiler := New(Limits{CacheBytes: -1, Length: vm.Len})
 	compile := func(source string) (*lua.FunctionProto, error) {
 		return compiler.Compile(context.Background(), "program", source)
 	}
@@ -185,6 +186,14 @@ func (n *natives) register(L *lua.LState) {
 				key = math.Mod(math.Mod(math.Floor(n), 3)+3, 3) + 1
 			}
 			L.Push(lua.LNumber(key))
+			return 1
+		},
+		"whole": func(L *lua.LState) int {
+			whole := 1.0
+			if n := float64(L.CheckNumber(1)); n > -1<<53 && n < 1<<53 {
+				whole = math.Floor(n)
+			}
+			L.Push(lua.LNumber(whole))
 			return 1
 		},
 		"long": func(L *lua.LState) int {

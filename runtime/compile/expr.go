@@ -2,13 +2,9 @@ package compile
 
 import (
 	"fmt"
-	"math"
-	"strconv"
 
 	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/ast"
-
-	"github.com/tidelock-lua/tidelock/native/numeral"
 )
 
 func (r *rewriter) exprs(exprs []ast.Expr) {
@@ -46,7 +42,7 @@ func (r *rewriter) expr(expr ast.Expr) ast.Expr {
 	case *ast.UnaryNotOpExpr:
 		return r.not(e)
 	case *ast.UnaryLenOpExpr:
-		e.Expr = r.expr(e.Expr)
+		return r.length(e)
 	case *ast.FunctionExpr:
 		r.function(e)
 	}
@@ -70,6 +66,17 @@ func (r *rewriter) call(e *ast.FuncCallExpr) {
 	r.exprs(e.Args)
 }
 
+// length rewrites #x as a call of the intrinsic that knows lists which are longer
+// than an array. A string and a constructor of a table need none.
+func (r *rewriter) length(e *ast.UnaryLenOpExpr) ast.Expr {
+	switch e.Expr.(type) {
+	case *ast.StringExpr, *ast.TableExpr:
+		e.Expr = r.expr(e.Expr)
+		return e
+	}
+	return r.callIntrinsic(lengthIntrinsic, e, single(r.expr(e.Expr)))
+}
+
 // arithmetic rewrites a numeric operation and returns how many operations it
 // consists of. gopher-lua visits all of them whenever it compiles one of them,
 // to fold constants.
@@ -79,11 +86,7 @@ func (r *rewriter) arithmetic(expr ast.Expr) (rewritten ast.Expr, size int) {
 		var left, right int
 		e.Lhs, left = r.arithmetic(e.Lhs)
 		e.Rhs, right = r.arithmetic(e.Rhs)
-		if size = 1 + left + right; e.Operator == "%" {
-			if value, ok := r.modulo(e); ok {
-				return value, 1
-			}
-		}
+		size = 1 + left + right
 	case *ast.UnaryMinusOpExpr:
 		e.Expr, size = r.arithmetic(e.Expr)
 		size++
@@ -92,50 +95,6 @@ func (r *rewriter) arithmetic(expr ast.Expr) (rewritten ast.Expr, size int) {
 	}
 	r.spend(size)
 	return expr, size
-}
-
-// modulo computes a % b of constants. gopher-lua would do so too, but not as Lua.
-func (r *rewriter) modulo(e *ast.ArithmeticOpExpr) (ast.Expr, bool) {
-	a, ok1 := folded(e.Lhs)
-	b, ok2 := folded(e.Rhs)
-	if !ok1 || !ok2 {
-		return nil, false
-	}
-	value := positioned(&ast.NumberExpr{Value: numeralOf(numeral.Modulo(a, b))}, e)
-	r.number(value)
-	return value, true
-}
-
-// folded returns the value of an expression of constants, as gopher-lua computes
-// it.
-func folded(expr ast.Expr) (x float64, ok bool) {
-	switch e := expr.(type) {
-	case *ast.NumberExpr:
-		x, err := strconv.ParseFloat(e.Value, 64)
-		return x, err == nil
-	case *ast.UnaryMinusOpExpr:
-		x, ok = folded(e.Expr)
-		return -x, ok
-	case *ast.ArithmeticOpExpr:
-		a, ok1 := folded(e.Lhs)
-		b, ok2 := folded(e.Rhs)
-		if !ok1 || !ok2 {
-			return 0, false
-		}
-		switch e.Operator {
-		case "+":
-			return a + b, true
-		case "-":
-			return a - b, true
-		case "*":
-			return a * b, true
-		case "/":
-			return a / b, true
-		case "^":
-			return math.Pow(a, b), true
-		}
-	}
-	return 0, false
 }
 
 // truthValue is what is known of an expression's truth before it runs.

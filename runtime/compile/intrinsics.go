@@ -12,8 +12,13 @@ import (
 type intrinsic int
 
 const (
-	concatIntrinsic intrinsic = iota // concat(a, b, ...) is a..b.. ...
-	extendIntrinsic                  // extend(t, n, ...) stores ... at t[n+1] and up and is t
+	concatIntrinsic  intrinsic = iota // concat(a, b, ...) is a..b.. ...
+	extendIntrinsic                   // extend(t, n, ...) stores ... at t[n+1] and up and is t
+	lengthIntrinsic                   // length(x) is #x
+	boundsIntrinsic                   // bounds(initial, limit, step) is its arguments as numbers; the last may be absent
+	initialIntrinsic                  // initial(x), limit(x) and step(x) are x as a number
+	limitIntrinsic
+	stepIntrinsic
 	intrinsicCount
 )
 
@@ -25,14 +30,22 @@ type intrinsicCall struct {
 
 // callIntrinsic returns a call of an intrinsic. Its target is a string literal,
 // which takes an entry in the table of constants.
-func (r *rewriter) callIntrinsic(callee intrinsic, origin ast.PositionHolder, args ...ast.Expr) ast.Expr {
+func (r *rewriter) callIntrinsic(callee intrinsic, origin ast.PositionHolder, args ...ast.Expr) *ast.FuncCallExpr {
 	target := positioned(&ast.StringExpr{}, origin)
 	r.intrinsicCalls = append(r.intrinsicCalls, intrinsicCall{callee, target})
 	r.constant(constant{value: intrinsicNames[callee]})
 	return positioned(&ast.FuncCallExpr{Func: target, Args: args, AdjustRet: true}, origin)
 }
 
-var intrinsicNames = [intrinsicCount]string{concatIntrinsic: "(concat)", extendIntrinsic: "(extend)"}
+var intrinsicNames = [intrinsicCount]string{
+	concatIntrinsic:  "(concat)",
+	extendIntrinsic:  "(extend)",
+	lengthIntrinsic:  "(length)",
+	boundsIntrinsic:  "(bounds)",
+	initialIntrinsic: "(initial)",
+	limitIntrinsic:   "(limit)",
+	stepIntrinsic:    "(step)",
+}
 
 // reserve keeps a literal of the script from becoming the name of an intrinsic.
 func (r *rewriter) reserve(literal string) {
@@ -72,18 +85,24 @@ type intrinsics struct {
 	functions [intrinsicCount]*lua.LFunction
 	charge    func(L *lua.LState, bytes int64)
 	number    func(float64) string
+	length    func(*lua.LTable) int
 	joinLong  func(L *lua.LState, texts []string, size int) string
 }
 
 func newIntrinsics(limits Limits) *intrinsics {
-	in := &intrinsics{charge: limits.Charge, number: limits.Number, joinLong: limits.Join}
+	in := &intrinsics{charge: limits.Charge, number: limits.Number, length: limits.Length, joinLong: limits.Join}
 	concat := func(L *lua.LState) int {
 		L.Push(in.concat(L))
 		return 1
 	}
 	in.functions = [intrinsicCount]*lua.LFunction{
-		concatIntrinsic: {IsG: true, GFunction: concat},
-		extendIntrinsic: {IsG: true, GFunction: extend},
+		concatIntrinsic:  {IsG: true, GFunction: concat},
+		extendIntrinsic:  {IsG: true, GFunction: extend},
+		lengthIntrinsic:  {IsG: true, GFunction: in.lengthOf},
+		boundsIntrinsic:  {IsG: true, GFunction: allBounds},
+		initialIntrinsic: {IsG: true, GFunction: func(L *lua.LState) int { return bound(L, initialValue) }},
+		limitIntrinsic:   {IsG: true, GFunction: func(L *lua.LState) int { return bound(L, limitValue) }},
+		stepIntrinsic:    {IsG: true, GFunction: func(L *lua.LState) int { return bound(L, stepValue) }},
 	}
 	return in
 }

@@ -50,12 +50,17 @@ func (r *rewriter) repeat(s *ast.RepeatStmt) ast.Stmt {
 
 func (r *rewriter) numberFor(s *ast.NumberForStmt) ast.Stmt {
 	r.countTargets(1)
-	s.Init, s.Limit = r.expr(s.Init), r.expr(s.Limit)
-	if s.Step != nil {
-		s.Step = r.expr(s.Step)
-	} else {
-		r.constant(constant{number: true, value: "1"})
+	if before := r.bounds(s); before != nil {
+		r.enter(nil)
+		r.declare(before.Names...)
+		loop := r.numberForBody(s)
+		r.leave()
+		return positioned(&ast.DoBlockStmt{Stmts: []ast.Stmt{before, loop}}, s)
 	}
+	return r.numberForBody(s)
+}
+
+func (r *rewriter) numberForBody(s *ast.NumberForStmt) ast.Stmt {
 	l := r.enterLoop("(for index)", "(for limit)", "(for step)", s.Name)
 	s.Stmts = r.stmts(s.Stmts)
 	return r.leaveLoop(s, l)

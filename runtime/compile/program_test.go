@@ -243,7 +243,7 @@ func (g *generator) loop(depth int) {
 	case 1:
 		g.line("while %s do", g.pick("true", "not false", "1", "true and not nil"))
 	case 2, 3:
-		from, to := g.pick(g.number(1), g.number(1), g.number(1), "'1'", "' 0x2 '"), g.pick("3", "-1", g.number(1), "'3'")
+		from, to := g.pick(g.number(1), g.number(1), g.number(1), "'1'", "' 0x2 '"), g.pick("3", "-1", g.number(1), "'3'", "(id("+g.pick("'3'", "2")+"))", "#"+g.table())
 		g.line("for %s = %s, %s, %s do", g.name("n", &g.numbers), from, to, g.pick("1", "-1", "2", "'1'"))
 	case 4:
 		g.line("for _, %s in ipairs(%s) do", g.name("n", &g.numbers), g.table())
@@ -396,7 +396,10 @@ func (g *generator) number(depth int) string {
 	case 2:
 		return fmt.Sprintf("%s - (%s)", g.operandOf(d), g.operandOf(d))
 	case 3:
-		return fmt.Sprintf("(%s) %s %s", g.operandOf(d), g.pick("*", "*", "%", "/", "^"), g.pick("2", "3", "-1", "'2'", "0.7"))
+		if g.chance(5) { // of whole numbers, and without the sign of zero: the interpreter's % is C's fmod
+			return fmt.Sprintf("(whole(%s) %% %s + 0)", g.number(d), g.pick("2", "3", "-1", "-3", "'2'", "7"))
+		}
+		return fmt.Sprintf("(%s) %s %s", g.operandOf(d), g.pick("*", "*", "/", "^"), g.pick("2", "3", "-1", "'2'", "0.7"))
 	case 4:
 		return fmt.Sprintf("-(%s)", g.operandOf(d))
 	case 5:

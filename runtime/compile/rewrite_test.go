@@ -71,7 +71,9 @@ var translations = []struct {
 	{"a huge number is infinite", `return 1e999 == 1 / 0, -1e999 == -1 / 0`, "true true", false},
 	{"hexadecimal numbers have 64 bits", `return 0xffffffffffffffff == 2 ^ 64, 0xff, 0x7fffffffffffffff == 2 ^ 63`, "true 255 true", false},
 	{"hexadecimal numbers have any length", `return 0xffffffffffffffffff == 2 ^ 72, 0x1000000000000000000 == 2 ^ 72`, "true true", false},
-	{"the remainder of constants", `return 7 % 0.01, (3 + 4) % 0.01, -7 % 3, 5.5 % -2, 1 % (1 / 0) == 1, 2 % -(3 - 1)`, "0 0 2 -0.5 false 0", false},
+	{"the bounds of a loop are strings", `local s, a, b = 0, "1", "0x3" for i = a, b, "1" do s = s + i end for i = 1, b do s = s + i end return s`, "12", false},
+	{"a bound is one value", `local function f() return 2, 3 end local s = 0 for i = f(), (f()) do s = s + i end for i = 1, f() do s = s + i end for i = f(), 4, f() do s = s + i end return s`, "11", true},
+	{"a break leaves a loop whose bounds are computed", `local f for i = tonumber("1"), tonumber("9"), 2 do local x = i f = function() return x end if i == 3 then break end end local a, b, c, d, e, g = 1, 2, 3, 4, 5, 6 return f()`, "3", true},
 
 	{"an iterator without a state", `local n local function it() n = (n or 0) + 1 if n < 4 then return n end end local s = 0 for i in it do s = s + i end return s`, "6", true},
 	{"next and one variable", `local n = 0 for k in next, {1, 2, x = 3} do n = n + 1 end return n`, "3", false},

@@ -22,10 +22,19 @@ var arithmetic = arithmeticMethods([]struct {
 	{"__sub", func(a, b float64) float64 { return a - b }},
 	{"__mul", func(a, b float64) float64 { return a * b }},
 	{"__div", func(a, b float64) float64 { return a / b }},
-	{"__mod", numeral.Modulo},
+	{"__mod", modulo},
 	{"__pow", math.Pow},
-	{"__unm", func(a, _ float64) float64 { return -a }}, // both operands are the same
+	{"__unm", func(a, _ float64) float64 { return -a }},
 })
+
+// modulo is a % b as the interpreter computes it of numbers.
+func modulo(a, b float64) float64 {
+	x := math.Mod(a, b)
+	if b > 0 && x < 0 || b < 0 && x > 0 {
+		x += b
+	}
+	return x
+}
 
 func arithmeticMethods(operations []struct {
 	event   string
@@ -44,6 +53,9 @@ func arithmeticMethods(operations []struct {
 // operands, or of the other operand's metamethod.
 func operate(L *lua.LState, event string, compute func(a, b float64) float64) int {
 	left, right := L.Get(1), L.Get(2)
+	if event == "__unm" {
+		right = left // which Lua passes twice, the interpreter once
+	}
 	a, ok1 := toNumber(left)
 	b, ok2 := toNumber(right)
 	if ok1 && ok2 {

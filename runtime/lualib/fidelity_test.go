@@ -1,6 +1,9 @@
 package lualib
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 func TestStringsInArithmeticAreReadAsNumerals(t *testing.T) {
 	check(t, []example{
@@ -19,26 +22,55 @@ func TestStringsInArithmeticAreReadAsNumerals(t *testing.T) {
 		{`tonumber((" "):rep(1e6) .. 1)`, "nil"},
 		{`local s = 0 for i = "1", "3" do s = s + i end return s`, "6"},
 		{`local s = "" for i = "0x3", 1, "-1" do s = s .. i end return s`, `"321"`},
-		{`for i = "x", 1 do end`, "error: 'for' initial value must be a number"},
-		{`for i = 1, {} do end`, "error: 'for' limit must be a number"},
-		{`for i = 1, 2, "1_0" do end`, "error: 'for' step must be a number"},
+		{`local s, a, b, c = "", "0x3", " 1 ", "-1" for i = a, b, c do s = s .. i .. type(i) end return s`, `"3number2number1number"`},
+		{`local s, n = 0, "3" for i = 1, n do s = s + i end for i = n, 4 do s = s + i end for i = 4, 1, -n do s = s + i end return s`, "18"},
+		{`for i = "x", 1 do end`, "error: for statement init must be a number"},
+		{`for i = 1, {} do end`, "error: for statement limit must be a number"},
+		{`for i = 1, 2, "1_0" do end`, "error: for statement step must be a number"},
+		{`local n, x = 0 local function f() n = n + 1 return 1 end pcall(function() for i = x, f(), f() do end end) pcall(function() for i = x, f() + 1 do end end) return n`, "3"},
+		{`for i = nil, nil, nil do end`, "error: for statement init must be a number"},
+		{`for i = 1, nil, nil do end`, "error: for statement limit must be a number"},
+		{`for i = setmetatable({}, {__sub = function() return 1 end}), 1 do end`, "error: for statement init must be a number"},
 		{`local m = setmetatable({}, {__add = function(a, b) return type(a) .. type(b) end}) return "1" + m, m + "x"`, `"stringtable" "tablestring"`},
 		{`getmetatable("")`, "false"},
 	})
 }
 
-func TestRemaindersAreLuas(t *testing.T) {
+// TestRemaindersAreTheInterpreters, whether they are of constants, of variables
+// or of strings: gopher-lua's % is not a - floor(a/b)*b, but C's fmod.
+func TestRemaindersAreTheInterpreters(t *testing.T) {
+	const all = "local a, b = %s, %s local s = a .. '' local r = {(%[1]s) %% (%[2]s), a %% b, s %% b, a %% (b .. '')} " +
+		"for i = 2, 4 do assert(r[i] == r[1] or r[1] ~= r[1] and r[i] ~= r[i]) end return r[1]"
+	var examples []example
+	for _, e := range [][3]string{
+		{"7", "0.01", "0.0099999999999998545"}, {"-7", "3", "2"}, {"7", "-3", "-2"}, {"-7", "-3", "-1"}, {"5.5", "-2", "-0.5"}, {"5.5", "2", "1.5"},
+		{"2 ^ 53", "3", "2"}, {"300", "257", "43"}, {"0", "3", "0"}, {"-6", "3", "-0"},
+	} {
+		examples = append(examples, example{fmt.Sprintf(all, e[0], e[1]), e[2]})
+	}
+	check(t, append(examples,
+		example{`local a = 5 return a % 0 ~= a % 0, 5 % 0 ~= 5 % 0, "5" % 0 ~= "5" % 0`, "true true true"},
+		example{`local a, b = 5, 1 / 0 return a % b, 5 % (1 / 0), "5" % b, -a % b`, "5 5 5 inf"}))
+}
+
+func TestMinusPassesItsOperandOnce(t *testing.T) {
 	check(t, []example{
-		{`local a, b = 7, 0.01 return a % b`, "0"}, {`7 % 0.01`, "0"}, {`local a = -7 return a % 3, 7 % -3, a % -3`, "2 -2 -1"},
-		{`local a = 5.5 return a % 2, a % -2`, "1.5 -0.5"}, {`local a = 5 return a % (1 / 0) ~= a % (1 / 0)`, "true"},
-		{`local a = 5 return a % 0 ~= a % 0`, "true"}, {`local a, b = 2 ^ 53, 3 return a % b`, "2"}, {`local a = 300 return a % 1000, a % 257`, "300 43"},
+		{`local m = setmetatable({}, {__unm = function(...) return select("#", ...) end}) return -m`, "1"},
+		{`local m = setmetatable({}, {__unm = function(a) return a.x end}) m.x = 7 return -m`, "7"},
 	})
 }
 
-func TestMinusPassesItsOperandTwice(t *testing.T) {
+func TestLengthIsOfEveryKind(t *testing.T) {
 	check(t, []example{
-		{`local m = setmetatable({}, {__unm = function(...) return select("#", ...) .. tostring(rawequal(...)) end}) return -m`, `"2true"`},
-		{`local m = setmetatable({}, {__unm = setmetatable({}, {__call = function(_, a) return type(a) end})}) return -m`, `"table"`},
+		{`local s, t, e = "abc", {1, 2, nil, 4}, {} return #s, #t, #e, #"", #{1, 2}, #(s .. s)`, "3 4 0 0 2 6"},
+		{`local t = setmetatable({1, 2}, {__len = function(...) return select("#", ...) + 6 end}) return #t, -#t`, "7 -7"},
+		{`local t = setmetatable({}, {__len = function() return "x", 2 end}) return #t`, `"x"`},
+		{`local t = setmetatable({1}, {}) return #t`, "1"}, {`local t = setmetatable({1}, {__len = 5}) return #t`, "1"},
+		{`local t = {} for i = 1, 2000 do t[#t + 1] = i end for i = 1, 500 do t[#t] = nil end return #t, t[#t]`, "1500 1500"},
+		{`local function f() return {1, 2, 3}, 4 end local t = {#f(), #f()} return #f(), select("#", #f()), #t`, "3 1 2"},
+		{`local x return #x`, "error: attempt to get length of a nil value"},
+		{`return #5`, "error: attempt to get length of a number value"},
+		{`return #pairs`, "error: attempt to get length of a function value"},
 	})
 }
 

@@ -17,7 +17,7 @@ import (
 )
 
 // compiler has the limits that a host has by default.
-var compiler = compile.New(compile.Limits{})
+var compiler = compile.New(compile.Limits{Length: vm.Len})
 
 // newRun makes a run with the library opened.
 func newRun(t testing.TB, limits vm.Limits) *vm.Run {

@@ -25,8 +25,8 @@ var rooms = []room{
 	{"native/value", nil, "what crosses between Lua and Go, in plain Go"},
 	{"native/outcome", []string{"native/clock"}, "how a request ended, and when it was sent and answered"},
 
-	{"native/numeral", nil, "numbers as Lua reads and divides them"},
-	{"native/vm", []string{"native/clock", "native/numeral"}, "stands on gopher-lua alone: deadlines, threads, memory"},
+	{"native/numeral", nil, "numerals as Lua reads them"},
+	{"native/vm", []string{"native/clock"}, "stands on gopher-lua alone: deadlines, threads, memory"},
 	{"native", []string{"native/clock", "native/outcome", "native/value", "native/vm", "tenant"}, "what authors of modules read: how a Go function becomes a field of native"},
 
 	{"native/json", []string{"native/value"}, "text from and to values, no run needed"},
