@@ -42,7 +42,7 @@ func (t *traces) watch() wire.Observers {
 			Begin: func(ctx context.Context, inv *runtime.Invocation) (context.Context, func(*runtime.Result)) {
 				// Not the variable of the environment, which several invocations would share.
 				header, _ := ctx.Value(traceHeader).(string)
-				return t.Begin(spans.Under(ctx, header), inv)
+				return t.Begin(spans.WithXRayParent(ctx, header), inv)
 			},
 		},
 	}

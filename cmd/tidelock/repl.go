@@ -50,7 +50,7 @@ func evaluate(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	var t repl.Terminal = &piped{lines: bufio.NewReader(cmd.InOrStdin()), out: cmd.OutOrStdout()}
+	var t repl.Console = &piped{lines: bufio.NewReader(cmd.InOrStdin()), out: cmd.OutOrStdout()}
 	if in, ok := cmd.InOrStdin().(*os.File); ok && isTerminal(in) {
 		names, err := scriptNames(cmd)
 		if err != nil {
@@ -85,12 +85,12 @@ type piped struct {
 	out   io.Writer
 }
 
-func (p *piped) Line(string) (string, bool) {
+func (p *piped) ReadLine(string) (string, bool) {
 	line, err := p.lines.ReadString('\n')
 	return strings.TrimRight(line, "\r\n"), err == nil || line != ""
 }
 
-func (p *piped) Say(text string) { fmt.Fprintln(p.out, printable(text)) }
+func (p *piped) Print(text string) { fmt.Fprintln(p.out, printable(text)) }
 
 // edited asks on a terminal, with a history and completion.
 type edited struct {
@@ -113,7 +113,7 @@ func newEdited(out io.Writer, names check.Names) *edited {
 	return e
 }
 
-func (e *edited) Line(prompt string) (string, bool) {
+func (e *edited) ReadLine(prompt string) (string, bool) {
 	line, err := e.Prompt(prompt)
 	if err == nil && strings.TrimSpace(line) != "" {
 		e.AppendHistory(line)
@@ -121,7 +121,7 @@ func (e *edited) Line(prompt string) (string, bool) {
 	return line, err == nil
 }
 
-func (e *edited) Say(text string) { fmt.Fprintln(e.out, printable(text)) }
+func (e *edited) Print(text string) { fmt.Fprintln(e.out, printable(text)) }
 
 func (e *edited) close() {
 	_ = e.Close()

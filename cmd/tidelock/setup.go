@@ -92,6 +92,6 @@ func newLog(c *config.Config) *zap.Logger {
 		out = terminalLog{os.Stderr}
 	}
 	log := wire.NewLog(out, people).WithOptions(zap.IncreaseLevel(wire.Level(c.Log.Level)))
-	wire.TakeOver(log)
+	wire.RedirectStandardLog(log)
 	return log
 }

@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// nobody is the user that servers run as when the test runs as root: most
+// unprivileged is the user that servers run as when the test runs as root: most
 // refuse to be root.
-const nobody = 65534
+const unprivileged = 65534
 
 // startTime is how long a server may take until it answers. Alone it takes a
 // second; a machine that builds at the same time is far slower.
@@ -52,7 +52,7 @@ func (f Folder) own(path string) error {
 	if os.Getuid() != 0 {
 		return nil
 	}
-	return os.Chown(path, nobody, nobody)
+	return os.Chown(path, unprivileged, unprivileged)
 }
 
 // Remove removes the folder.
@@ -63,12 +63,12 @@ func (f Folder) Command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = f.Path
 	cmd.Env = append(os.Environ(), "HOME="+f.Path, "LC_ALL=C")
-	dependent(cmd)
+	dieWithParent(cmd)
 	return cmd
 }
 
-// Do runs a command to its end.
-func (f Folder) Do(name string, args ...string) error {
+// Run runs a command to its end.
+func (f Folder) Run(name string, args ...string) error {
 	if output, err := f.Command(name, args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w: %s", filepath.Base(name), err, output)
 	}

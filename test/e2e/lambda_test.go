@@ -257,7 +257,7 @@ func TestAFunctionTakesSeveralInvocationsAtOnce(t *testing.T) {
 		callers.Go(func() {
 			for i := range each {
 				event := fmt.Sprintf(`{"caller":%d,"n":%d}`, n, i)
-				answer := <-f.Send(lambdaapi.Invocation{Payload: envelope("echo", event), Timeout: time.Minute}).Answered
+				answer := <-f.Send(lambdaapi.Invocation{Payload: envelope("echo", event), Timeout: time.Minute}).Responded
 				if answer.Body != event {
 					t.Errorf("got %s, want %s", answer.Body, event)
 				}
@@ -413,7 +413,7 @@ func TestAFunctionSendsItsSpansBeforeItAnswers(t *testing.T) {
 	defer collector.Close()
 	f := startFunction(t, "TIDELOCK_TRACE__ENDPOINT="+collector.URL)
 	for n := range 3 {
-		answered := f.Send(lambdaapi.Invocation{Payload: envelope("local", fmt.Sprint(n)), Timeout: time.Minute}).AwaitAnswer(t)
+		answered := f.Send(lambdaapi.Invocation{Payload: envelope("local", fmt.Sprint(n)), Timeout: time.Minute}).AwaitResponse(t)
 		if answered.Body != fmt.Sprint(n) {
 			t.Fatalf("got %s", answered.Body)
 		}

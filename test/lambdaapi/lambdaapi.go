@@ -22,8 +22,8 @@ import (
 	"time"
 )
 
-// AnswerBytesMax is the largest answer that the platform takes.
-const AnswerBytesMax = 6<<20 + 100
+// ResponseBytesMax is the largest answer that the platform takes.
+const ResponseBytesMax = 6<<20 + 100
 
 // Invocation is one call of the function.
 type Invocation struct {
@@ -41,8 +41,8 @@ type Invocation struct {
 // FunctionARN is the default of [Invocation.ARN].
 const FunctionARN = "arn:aws:lambda:eu-west-1:123456789012:function:scripts"
 
-// Answer is what the program has posted.
-type Answer struct {
+// Response is what the program has posted.
+type Response struct {
 	// Path is what it was posted to: "response", "error" or "init/error".
 	Path   string
 	Body   string
@@ -54,20 +54,20 @@ type Answer struct {
 }
 
 // OK says whether the invocation succeeded.
-func (a Answer) OK() bool { return a.Path == "response" && a.Status == http.StatusAccepted }
+func (a Response) OK() bool { return a.Path == "response" && a.Status == http.StatusAccepted }
 
 // Pending is an invocation on its way.
 type Pending struct {
 	ID string
 	// Taken is closed when the program has taken it.
 	Taken chan struct{}
-	// Answered gets what was posted.
-	Answered chan Answer
+	// Responded gets what was posted.
+	Responded chan Response
 	// Complete is closed when the program has asked for another one since.
 	Complete chan struct{}
 
 	Invocation
-	answered bool
+	responded bool
 }
 
 // API is a fake of the APIs.
@@ -75,19 +75,19 @@ type API struct {
 	// Address is the value of AWS_LAMBDA_RUNTIME_API.
 	Address string
 	// InitErrors gets what is posted as failed starts.
-	InitErrors chan Answer
+	InitErrors chan Response
 	// Ready is closed when the program first asks for an invocation.
 	Ready chan struct{}
 	// Registered is closed when an extension has registered and waits.
 	Registered chan struct{}
 
-	todo   chan *Pending
+	queue   chan *Pending
 	closed chan struct{}
 
 	mu     sync.Mutex          // guards what follows
-	known  map[string]*Pending // that were taken
-	done   []*Pending          // answered and not complete, the oldest first
-	asked  bool
+	taken  map[string]*Pending // that were taken
+	incomplete   []*Pending          // answered and not complete, the oldest first
+	polled  bool
 	number int
 }
 
@@ -102,12 +102,12 @@ func Start(tb testing.TB) *API {
 // Run is [Start] for a program that is no test.
 func Run() (a *API, end func()) {
 	a = &API{
-		InitErrors: make(chan Answer, 1), Ready: make(chan struct{}), Registered: make(chan struct{}),
-		todo: make(chan *Pending), closed: make(chan struct{}), known: map[string]*Pending{},
+		InitErrors: make(chan Response, 1), Ready: make(chan struct{}), Registered: make(chan struct{}),
+		queue: make(chan *Pending), closed: make(chan struct{}), taken: map[string]*Pending{},
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /2018-06-01/runtime/invocation/next", a.next)
-	mux.HandleFunc("POST /2018-06-01/runtime/invocation/{id}/{path}", a.answer)
+	mux.HandleFunc("POST /2018-06-01/runtime/invocation/{id}/{path}", a.respond)
 	mux.HandleFunc("POST /2018-06-01/runtime/init/error", a.initError)
 	mux.HandleFunc("POST /2020-01-01/extension/register", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Lambda-Extension-Identifier", "11111111-2222-3333-4444-555555555555")
@@ -139,13 +139,13 @@ func (a *API) Send(inv Invocation) *Pending {
 	a.number++
 	p := &Pending{
 		ID:    fmt.Sprintf("00000000-0000-4000-8000-%012d", a.number),
-		Taken: make(chan struct{}), Answered: make(chan Answer, 1), Complete: make(chan struct{}),
+		Taken: make(chan struct{}), Responded: make(chan Response, 1), Complete: make(chan struct{}),
 		Invocation: inv,
 	}
 	a.mu.Unlock()
 	go func() {
 		select {
-		case a.todo <- p:
+		case a.queue <- p:
 		case <-a.closed:
 		}
 	}()
@@ -155,25 +155,25 @@ func (a *API) Send(inv Invocation) *Pending {
 // next hands out an invocation.
 func (a *API) next(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
-	if !a.asked {
-		a.asked = true
+	if !a.polled {
+		a.polled = true
 		close(a.Ready)
 	}
-	if len(a.done) > 0 {
-		close(a.done[0].Complete)
-		a.done = a.done[1:]
+	if len(a.incomplete) > 0 {
+		close(a.incomplete[0].Complete)
+		a.incomplete = a.incomplete[1:]
 	}
 	a.mu.Unlock()
 	var p *Pending
 	select {
-	case p = <-a.todo:
+	case p = <-a.queue:
 	case <-r.Context().Done():
 		return
 	case <-a.closed:
 		return
 	}
 	a.mu.Lock()
-	a.known[p.ID] = p
+	a.taken[p.ID] = p
 	a.mu.Unlock()
 	for name, value := range p.headers() {
 		if value != "" {
@@ -205,51 +205,51 @@ func (p *Pending) headers() map[string]string {
 	return out
 }
 
-// answer takes the answer to an invocation.
-func (a *API) answer(w http.ResponseWriter, r *http.Request) {
-	got := read(r)
+// respond takes the answer to an invocation.
+func (a *API) respond(w http.ResponseWriter, r *http.Request) {
+	got := readResponse(r)
 	a.mu.Lock()
-	p := a.known[r.PathValue("id")]
+	p := a.taken[r.PathValue("id")]
 	switch {
 	case got.Path != "response" && got.Path != "error":
 		got.Status = http.StatusNotFound
 	case p == nil:
 		got.Status = http.StatusBadRequest
-	case p.answered:
+	case p.responded:
 		got.Status = http.StatusForbidden
-	case len(got.Body) > AnswerBytesMax:
+	case len(got.Body) > ResponseBytesMax:
 		got.Status = http.StatusRequestEntityTooLarge
 	default:
-		a.done = append(a.done, p)
+		a.incomplete = append(a.incomplete, p)
 	}
-	if p != nil && !p.answered {
-		p.answered = true
-		p.Answered <- got
+	if p != nil && !p.responded {
+		p.responded = true
+		p.Responded <- got
 	}
 	a.mu.Unlock()
-	reply(w, got.Status)
+	writeStatus(w, got.Status)
 }
 
 func (a *API) initError(w http.ResponseWriter, r *http.Request) {
-	got := read(r)
+	got := readResponse(r)
 	got.Path = "init/error"
 	select {
 	case a.InitErrors <- got:
 	default: // a second one
 		got.Status = http.StatusForbidden
 	}
-	reply(w, got.Status)
+	writeStatus(w, got.Status)
 }
 
-func read(r *http.Request) Answer {
+func readResponse(r *http.Request) Response {
 	body, _ := io.ReadAll(r.Body) // what is cut off is compared as it is
-	return Answer{
+	return Response{
 		Path: r.PathValue("path"), Body: string(body), Header: r.Header.Clone(), Trailer: r.Trailer.Clone(),
 		Status: http.StatusAccepted,
 	}
 }
 
-func reply(w http.ResponseWriter, status int) {
+func writeStatus(w http.ResponseWriter, status int) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(map[string]string{"status": http.StatusText(status)})

@@ -17,26 +17,26 @@ var source string
 // line.
 func Source() string { return source }
 
-// Terminal is where lines come from and results go.
-type Terminal interface {
-	// Line asks for the next line; ok is false if there is none any more.
-	Line(prompt string) (text string, ok bool)
-	// Say shows a text.
-	Say(text string)
+// Console is where lines come from and results go.
+type Console interface {
+	// ReadLine asks for the next line; ok is false if there is none any more.
+	ReadLine(prompt string) (text string, ok bool)
+	// Print shows a text.
+	Print(text string)
 }
 
 // Module returns the module native.repl, which only the loop's run should have.
-func Module(t Terminal) native.Module {
+func Module(t Console) native.Module {
 	return native.Module{Name: "repl", Funcs: []native.Func{
 		{Name: "line", Do: func(c *native.Call) error { // (prompt) -> text | nil
-			text, ok := t.Line(c.String(1, "prompt"))
+			text, ok := t.ReadLine(c.String(1, "prompt"))
 			if !ok {
 				return c.Return(lua.LNil)
 			}
 			return c.Return(lua.LString(text))
 		}},
 		{Name: "say", Do: func(c *native.Call) error { // (text)
-			t.Say(c.String(1, "text"))
+			t.Print(c.String(1, "text"))
 			return nil
 		}},
 	}}

@@ -76,18 +76,18 @@ func (t *Traces) Call(ctx context.Context, name string) func() {
 func (t *Traces) Locks() lock.Events {
 	return lock.Events{
 		Acquire: func(a lock.AcquireEvent) {
-			t.past("lock wait", a.Waited, a.By, a.Key, attribute.Bool("tidelock.lock.acquired", a.Acquired),
+			t.recordPast("lock wait", a.Waited, a.By, a.Key, attribute.Bool("tidelock.lock.acquired", a.Acquired),
 				attribute.String("tidelock.lock.scope", a.Scope.String()))
 		},
 		Release: func(r lock.ReleaseEvent) {
-			t.past("lock hold", r.Held, r.By, r.Key, attribute.String("tidelock.lock.released", r.How.String()),
+			t.recordPast("lock hold", r.Held, r.By, r.Key, attribute.String("tidelock.lock.released", r.How.String()),
 				attribute.String("tidelock.lock.scope", r.Scope.String()))
 		},
 	}
 }
 
-// past makes the span of what has taken d until now.
-func (t *Traces) past(name string, d time.Duration, by lock.Holder, key lock.Key, attributes ...attribute.KeyValue) {
+// recordPast makes the span of what has taken d until now.
+func (t *Traces) recordPast(name string, d time.Duration, by lock.Holder, key lock.Key, attributes ...attribute.KeyValue) {
 	ctx, ok := t.runs.Load(by.Run)
 	if !ok {
 		return // a lock of the host

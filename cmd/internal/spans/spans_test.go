@@ -42,7 +42,7 @@ func TestSpansAreSentAsOTLPHasThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	traces := New(otlp)
-	ctx, end := traces.Begin(Under(t.Context(), header), &runtime.Invocation{ID: "run-1", Tenant: "acme", Script: "a.lua"})
+	ctx, end := traces.Begin(WithXRayParent(t.Context(), header), &runtime.Invocation{ID: "run-1", Tenant: "acme", Script: "a.lua"})
 	_, call := traces.tracer.Start(ctx, "native.db.get", oteltrace.WithTimestamp(time.Unix(1, 5)), oteltrace.WithAttributes(
 		attribute.Bool("b", true), attribute.Int64("i", 1<<60), attribute.Float64("f", 0.5), attribute.StringSlice("l", []string{"x"})))
 	call.SetStatus(codes.Ok, "")
@@ -120,7 +120,7 @@ func TestTheParentIsWhatXRaySays(t *testing.T) {
 		{"another version", strings.Replace(header, "1-", "2-", 1), "", "", false}, {"no hexadecimal", strings.Replace(header, "5759", "575g", 1), "", "", false},
 		{"signs alone", ";=;Root=;Parent=;Root=1-", "", "", false},
 	} {
-		got := oteltrace.SpanContextFromContext(Under(context.Background(), test.header))
+		got := oteltrace.SpanContextFromContext(WithXRayParent(context.Background(), test.header))
 		if got.IsValid() != (test.trace != "") || got.IsValid() && (got.TraceID().String() != test.trace || got.SpanID().String() != test.span || got.IsSampled() != test.sampled) {
 			t.Errorf("%s: got %v", test.name, got)
 		}

@@ -34,8 +34,8 @@ func NewLog(w io.Writer, people bool) *zap.Logger {
 	return zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(c), sink, zap.DebugLevel))
 }
 
-// TakeOver has what libraries print to the standard logger written to log.
-func TakeOver(log *zap.Logger) {
+// RedirectStandardLog has what libraries print to the standard logger written to log.
+func RedirectStandardLog(log *zap.Logger) {
 	stdlog.SetFlags(0)
 	stdlog.SetPrefix("")
 	stdlog.SetOutput(libraryLog{log})

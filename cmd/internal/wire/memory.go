@@ -11,12 +11,12 @@ import (
 	"github.com/tidelock-lua/tidelock/native/vm"
 )
 
-// newGuard makes the guard of this process's memory. Unless GOMEMLIMIT says
+// newMemoryWatcher makes the guard of this process's memory. Unless GOMEMLIMIT says
 // otherwise, Go's soft limit is nine tenths of the function's or container's: the
 // rest is for what Go doesn't count. Scripts together may hold two thirds of the soft limit
 // after a garbage collection, because there is garbage besides. A process
 // without any limit ends no run for its own sake.
-func newGuard() *vm.MemoryWatcher {
+func newMemoryWatcher() *vm.MemoryWatcher {
 	limit := debug.SetMemoryLimit(-1)
 	if limit == math.MaxInt64 {
 		container := functionMemory(os.Getenv("AWS_LAMBDA_FUNCTION_MEMORY_SIZE"))

@@ -111,7 +111,7 @@ func New(c Config) (*Program, error) {
 			Clock:    clk,
 			HostKind: c.HostKind,
 			HostName: hostName,
-			Memory:   newGuard(),
+			Memory:   newMemoryWatcher(),
 			Observer: c.Observers.Runs,
 			Modules: append([]native.Module{
 				coremodule.New(),

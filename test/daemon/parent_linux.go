@@ -6,12 +6,12 @@ import (
 	"syscall"
 )
 
-// dependent makes the process end when the one of the test dies, and run
+// dieWithParent makes the process end when the one of the test dies, and run
 // without privileges. It is asked, not killed: a server of several processes
 // ends them all only if it is asked.
-func dependent(cmd *exec.Cmd) {
+func dieWithParent(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGQUIT}
 	if os.Getuid() == 0 {
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: unprivileged, Gid: unprivileged}
 	}
 }
