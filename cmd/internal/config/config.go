@@ -19,8 +19,9 @@ type Config struct {
 	Log     Log               `key:"log"`
 	Trace   Trace             `key:"trace"`
 
-	values  []Value           // for Values
-	origins map[string]string // by path, with dots
+	values   []Value           // for Values
+	warnings []string          // for Warnings
+	origins  map[string]string // by path, with dots
 }
 
 // DB says where native.db keeps its data: in an embedded file or in a table of
@@ -103,10 +104,10 @@ type Tenant struct {
 	// Tokens let their bearers act for the tenant over HTTP, as
 	// "sha256:<hex>".
 	Tokens []string `key:"tokens"`
-	// MaxConcurrency, ScriptRunning and Queue are instead of tenant_running,
-	// script_running and queue of tidelock task serve.
-	MaxConcurrency       Count `key:"running"`
-	ScriptMaxConcurrency Count `key:"script_running"`
+	// MaxConcurrency, ScriptMaxConcurrency and Queue take the place of task's
+	// tenant_max_concurrency, script_max_concurrency and queue for this tenant.
+	MaxConcurrency       Count `key:"max_concurrency"`
+	ScriptMaxConcurrency Count `key:"script_max_concurrency"`
 	Queue                Count `key:"queue"`
 }
 
@@ -126,11 +127,12 @@ type Task struct {
 	// ECS is asked not to end the task, to scale in or to deploy, until it is
 	// over. 0: never. Default 10 s.
 	ProtectAfter Threshold `key:"protect_after"`
-	// MaxConcurrency bounds the runs at once of the process, of one tenant and of one
-	// script. Defaults 256, 64 and 64.
-	MaxConcurrency       Count `key:"running"`
-	TenantMaxConcurrency Count `key:"tenant_running"`
-	ScriptMaxConcurrency Count `key:"script_running"`
+	// MaxConcurrency, TenantMaxConcurrency and ScriptMaxConcurrency bound the
+	// runs at once in the process, of one tenant, and of one script of a tenant.
+	// Defaults 256, 64 and 64.
+	MaxConcurrency       Count `key:"max_concurrency"`
+	TenantMaxConcurrency Count `key:"tenant_max_concurrency"`
+	ScriptMaxConcurrency Count `key:"script_max_concurrency"`
 	// Queue is how many invocations of a tenant may wait. Default 1000.
 	Queue Count `key:"queue"`
 	// Schedules by their names.

@@ -249,7 +249,7 @@ func FuzzLoad(f *testing.F) {
 		if err != nil {
 			return
 		}
-		d := decoder{origins: map[string]string{}}
+		d := newDecoder()
 		d.check(l)
 	})
 }

@@ -15,27 +15,36 @@ import (
 // decoder puts values into a [Config], and collects all that is wrong with
 // them.
 type decoder struct {
-	origins map[string]string // by path, with dots
-	values  []Value
-	errs    []error
+	origins  map[string]string  // by path, with dots
+	settings map[string]setting // by path, with dots and current names
+	values   []Value
+	warnings []string
+	errs     []error
 }
 
-// Value is one value of a configuration, for people.
+// Value is one value of a configuration, as it is shown.
 type Value struct {
 	Key    string `json:"-"`      // such as "db.table"
 	Text   string `json:"value"`  // secrets as references
 	Origin string `json:"origin"` // "default", "tidelock.yaml:3", "TIDELOCK_DB__TABLE" or "--db-table"
 }
 
+func newDecoder() *decoder {
+	return &decoder{origins: map[string]string{}, settings: map[string]setting{}}
+}
+
 // Values are all values that are set, defaults included, by their keys.
 func (c *Config) Values() []Value { return c.values }
 
-// check looks whether a layer is well formed, and notes where each value
-// stands. Relative paths of a file become relative to its folder.
+// check checks that a layer is well formed, and notes where each value stands.
+// Relative paths of a file become relative to its folder, and renamed keys get
+// their current names.
 func (d *decoder) check(l layer) {
-	w := walker{layer: l, errs: &d.errs, found: func([]string, reflect.Value) {}, seen: func(path []string) {
-		d.origins[strings.Join(path, ".")] = l.origin(path)
-	}}
+	w := walker{
+		layer: l, errs: &d.errs,
+		seen:  func(path []string) { d.origins[strings.Join(path, ".")] = l.origin(path) },
+		found: func(path []string, _ reflect.Value) { d.noteAlias(path, l.origin(path)) },
+	}
 	w.walk(reflect.ValueOf(new(Config)).Elem(), l.values, nil)
 }
 
@@ -163,7 +172,8 @@ func (w *walker) fields(v reflect.Value, raw any, path []string) {
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		value := values[key]
 		below := append(path[:len(path):len(path)], key)
-		i, ok := known[key]
+		name := currentPath(below)[len(path)]
+		i, ok := known[name]
 		if !ok {
 			w.unknown(below, names)
 			continue
@@ -171,6 +181,9 @@ func (w *walker) fields(v reflect.Value, raw any, path []string) {
 		switch {
 		case value == nil: // says nothing, and takes nothing away from layers before
 			delete(values, key)
+		case name != key:
+			delete(values, key)
+			values[name] = value
 		case slices.Contains(paths, key):
 			value = w.relocate(value)
 			values[key] = value

@@ -60,7 +60,7 @@ func Load(o Options) (*Config, error) {
 		return nil, err
 	}
 	merged := koanf.New(separator)
-	d := decoder{origins: map[string]string{}}
+	d := newDecoder()
 	for _, l := range layers {
 		d.check(l)
 		if len(d.errs) > 0 {
@@ -76,13 +76,13 @@ func Load(o Options) (*Config, error) {
 	if len(d.errs) > 0 {
 		return nil, errors.Join(d.errs...)
 	}
-	c.values = d.values
+	c.values, c.warnings = d.values, d.warnings
 	return c, c.complete(d.origins)
 }
 
 // layers reads all sources, those that count least first.
 func (o Options) layers() ([]layer, error) {
-	layers := []layer{{defaults(), func([]string) string { return "default" }, ""}}
+	layers := []layer{{defaults(), func([]string) string { return placeDefault }, ""}}
 	file, named := o.File, o.File != ""
 	for _, v := range o.Environ {
 		if value, ok := strings.CutPrefix(v, EnvFile+"="); ok && file == "" {

@@ -30,7 +30,7 @@ func (v *validator) wrong(path, format string, args ...any) {
 // beginning of an error.
 func placed(origins map[string]string, path string) string {
 	for at := path; at != ""; {
-		if where := origins[at]; where != "" && where != "default" {
+		if where := origins[at]; where != "" && where != placeDefault {
 			return where + ": "
 		}
 		dot := strings.LastIndexByte(at, '.')
