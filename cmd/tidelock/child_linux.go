@@ -25,8 +25,8 @@ type descendants struct{}
 // parent has gone becomes a child of this one, and not of init.
 const prSetChildSubreaper = 36
 
-// adopt keeps hold of descendants whose parents end before them.
-func adopt() descendants {
+// becomeSubreaper keeps hold of descendants whose parents end before them.
+func becomeSubreaper() descendants {
 	_, _, _ = syscall.Syscall(syscall.SYS_PRCTL, prSetChildSubreaper, 1, 0) // where it is refused, the group is what is left
 	return descendants{}
 }
@@ -40,7 +40,7 @@ func (d descendants) kill() {
 	for range killRounds {
 		alive := false
 		for _, p := range d.list() {
-			if !p.ended {
+			if !p.exited {
 				alive = true
 				_ = syscall.Kill(p.id, syscall.SIGKILL) // it may have ended since
 			}
@@ -56,7 +56,7 @@ func (d descendants) kill() {
 func (d descendants) reap(command int) {
 	self := os.Getpid()
 	for _, p := range d.list() {
-		if p.ended && p.parent == self && p.id != command {
+		if p.exited && p.parent == self && p.id != command {
 			_, _ = syscall.Wait4(p.id, nil, syscall.WNOHANG, nil)
 		}
 	}
@@ -65,7 +65,7 @@ func (d descendants) reap(command int) {
 // process is an entry of the system's table.
 type process struct {
 	id, parent int
-	ended      bool // and nobody has taken note
+	exited     bool // and nobody has taken note
 }
 
 // list finds the descendants in /proc.
@@ -110,5 +110,5 @@ func readProcess(name string) (p process, ok bool) {
 		return p, false
 	}
 	parent, err := strconv.Atoi(string(fields[1]))
-	return process{id: id, parent: parent, ended: fields[0][0] == 'Z' || fields[0][0] == 'X'}, err == nil
+	return process{id: id, parent: parent, exited: fields[0][0] == 'Z' || fields[0][0] == 'X'}, err == nil
 }

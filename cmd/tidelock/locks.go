@@ -59,7 +59,7 @@ func locksShowCommand() *cobra.Command {
 					return fail(cmd, err)
 				}
 				if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-					return printJSON(cmd.OutOrStdout(), asFields(*found))
+					return printJSON(cmd.OutOrStdout(), lockFields(*found))
 				}
 				describeLock(cmd.OutOrStdout(), l.tenant, *found)
 				return nil
@@ -218,14 +218,14 @@ func printLocks(cmd *cobra.Command, all []lock.LockInfo) error {
 	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
 		fields := []map[string]any{}
 		for _, l := range all {
-			fields = append(fields, asFields(l))
+			fields = append(fields, lockFields(l))
 		}
 		return printJSON(cmd.OutOrStdout(), map[string]any{"locks": fields})
 	}
 	columns := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 	fmt.Fprintln(columns, "NAME\tHOLDER\tRUN\tSCRIPT\tAGE\tFREE IN")
 	for _, l := range all {
-		row := []string{l.Name, holderName(l.By), l.By.Run, l.By.Script, span(l.Age), freeIn(l)}
+		row := []string{l.Name, holderName(l.By), l.By.Run, l.By.Script, formatDuration(l.Age), freeIn(l)}
 		for i := range row {
 			row[i] = cell(row[i])
 		}
@@ -241,7 +241,7 @@ func describeLock(w io.Writer, id tenant.ID, l lock.LockInfo) {
 		return
 	}
 	fmt.Fprintf(w, "lock %q is held by %s since %s, for %s more; free it with:\n  tidelock locks free --tenant %s --owner %s -- %s\n",
-		l.Name, cell(holderText(l.By)), span(l.Age), span(l.Left), id, shellWord(l.Owner), shellWord(l.Name))
+		l.Name, cell(holderText(l.By)), formatDuration(l.Age), formatDuration(l.Left), id, shellWord(l.Owner), shellWord(l.Name))
 }
 
 func holderText(h lock.Holder) string {
@@ -261,22 +261,22 @@ func freeIn(l lock.LockInfo) string {
 	if l.Left <= 0 {
 		return "run out"
 	}
-	return span(l.Left)
+	return formatDuration(l.Left)
 }
 
-// span rounds a duration for people.
-func span(d time.Duration) string { return max(d, 0).Round(100 * time.Millisecond).String() }
+// formatDuration rounds a duration for people.
+func formatDuration(d time.Duration) string { return max(d, 0).Round(100 * time.Millisecond).String() }
 
-// asFields is a lock as JSON.
-func asFields(l lock.LockInfo) map[string]any {
+// lockFields is a lock as JSON.
+func lockFields(l lock.LockInfo) map[string]any {
 	return map[string]any{
 		"name": l.Name, "owner": l.Owner, "by": l.By.Attributes(), "start": l.Start.Time(), "until": l.Until.Time(),
 		"age_ms": l.Age.Milliseconds(), "left_ms": l.Left.Milliseconds(), "run_out": l.Left <= 0,
 	}
 }
 
-// busy says that a lock was not had, and who holds it as far as that is known.
-func (l *locks) busy(ctx context.Context, w io.Writer, name string) {
+// printHolder says that a lock was not had, and who holds it as far as that is known.
+func (l *locks) printHolder(ctx context.Context, w io.Writer, name string) {
 	found, err := l.find(ctx, name)
 	if err != nil {
 		fmt.Fprintf(w, "lock %q was not free\n", name)

@@ -80,8 +80,8 @@ it), 124 if the lease ended first, --busy-code if the lock was not had, 126 or
 func (l *locks) exec(ctx context.Context, cmd *cobra.Command, name string, command []string, f execFlags) error {
 	path, err := exec.LookPath(command[0])
 	if err != nil {
-		complain(cmd.ErrOrStderr(), err)
-		return notRun(err)
+		printError(cmd.ErrOrStderr(), err)
+		return exitCodeNotRun(err)
 	}
 	host, _ := os.Hostname()
 	lease, err := l.Locks.Acquire(ctx, lock.Request{
@@ -98,10 +98,10 @@ func (l *locks) exec(ctx context.Context, cmd *cobra.Command, name string, comma
 		}
 		return interruptedBy(ctx)
 	case err != nil:
-		complain(cmd.ErrOrStderr(), err) // standard output is the command's
+		printError(cmd.ErrOrStderr(), err) // standard output is the command's
 		return exitFailed
 	case lease == nil:
-		l.busy(ctx, cmd.ErrOrStderr(), name)
+		l.printHolder(ctx, cmd.ErrOrStderr(), name)
 		return exitCode(f.busyCode)
 	}
 	defer lease.Release(ctx)
@@ -115,25 +115,25 @@ func (l *locks) supervise(ctx context.Context, cmd *cobra.Command, path string, 
 	goruntime.LockOSThread()
 	defer goruntime.UnlockOSThread()
 	signals := make(chan os.Signal, 16)
-	listen(signals, passedOn()...)
+	notifySignals(signals, forwardedSignals()...)
 	signal.Notify(signals, syscall.SIGCHLD)
 	defer signal.Stop(signals)
 	if ctx.Err() != nil {
 		return interruptedBy(ctx) // before signals came here
 	}
-	descendants := adopt()
+	descendants := becomeSubreaper()
 	child := &exec.Cmd{
-		Path: path, Args: command, Stdin: cmd.InOrStdin(), Stdout: handed(cmd.OutOrStdout()), Stderr: cmd.ErrOrStderr(),
+		Path: path, Args: command, Stdin: cmd.InOrStdin(), Stdout: underlyingFile(cmd.OutOrStdout()), Stderr: cmd.ErrOrStderr(),
 		SysProcAttr: childAttributes(cmd.InOrStdin()),
 	}
 	if err := child.Start(); err != nil {
-		complain(cmd.ErrOrStderr(), err)
+		printError(cmd.ErrOrStderr(), err)
 		return exitNotRun
 	}
-	it := running{group: child.Process.Pid, descendants: descendants}
+	it := childGroup{group: child.Process.Pid, descendants: descendants}
 	ended := make(chan struct{})
 	stopped := make(chan bool)
-	go func() { stopped <- l.stopAt(end, killAfter, it, signals, ended) }()
+	go func() { stopped <- l.stopAtEnd(end, killAfter, it, signals, ended) }()
 	err := child.Wait()
 	close(ended)
 	atEnd := <-stopped
@@ -153,28 +153,28 @@ func (l *locks) supervise(ctx context.Context, cmd *cobra.Command, path string, 
 	return err
 }
 
-// look is how often the end of the lease is compared with both clocks: timers
+// pollInterval is how often the end of the lease is compared with both clocks: timers
 // stand still while the machine is suspended.
-const look = 100 * time.Millisecond
+const pollInterval = 100 * time.Millisecond
 
-// running is a command that runs, with all that it has started.
-type running struct {
+// childGroup is a command that runs, with all that it has started.
+type childGroup struct {
 	group       int         // its process group, which has the id of its process
 	descendants descendants // of ours
 }
 
-func (r running) signal(s syscall.Signal) { _ = syscall.Kill(-r.group, s) } // it may have ended
+func (r childGroup) signal(s syscall.Signal) { _ = syscall.Kill(-r.group, s) } // it may have ended
 
 // kill ends all of it.
-func (r running) kill() {
+func (r childGroup) kill() {
 	r.signal(syscall.SIGKILL)
 	r.descendants.kill()
 }
 
-// stopAt passes signals on to a command, and ends it at the end of the lease:
+// stopAtEnd passes signals on to a command, and ends it at the end of the lease:
 // TERM killAfter before, then KILL. It returns when ended is closed, whether it
 // was that end.
-func (l *locks) stopAt(end, killAfter time.Duration, it running, signals <-chan os.Signal, ended <-chan struct{}) bool {
+func (l *locks) stopAtEnd(end, killAfter time.Duration, it childGroup, signals <-chan os.Signal, ended <-chan struct{}) bool {
 	told, orphans := false, false
 	for {
 		left := end - l.Clock.ElapsedMax()
@@ -185,12 +185,12 @@ func (l *locks) stopAt(end, killAfter time.Duration, it running, signals <-chan 
 		}
 		if left <= 0 {
 			it.kill()
-			left = look
+			left = pollInterval
 		}
 		if !told {
 			left -= killAfter
 		}
-		timer := time.NewTimer(min(left, look))
+		timer := time.NewTimer(min(left, pollInterval))
 		select {
 		case <-ended:
 			timer.Stop()
@@ -211,9 +211,9 @@ func (l *locks) stopAt(end, killAfter time.Duration, it running, signals <-chan 
 	}
 }
 
-// passedOn are the signals that are meant for the command: not the news of its
+// forwardedSignals are the signals that are meant for the command: not the news of its
 // own end, nor those by which Go's scheduler talks to itself.
-func passedOn() (all []syscall.Signal) {
+func forwardedSignals() (all []syscall.Signal) {
 	for s := syscall.Signal(1); s <= 64; s++ {
 		switch s {
 		case syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGCHLD, syscall.SIGURG, syscall.SIGPIPE:
@@ -224,8 +224,8 @@ func passedOn() (all []syscall.Signal) {
 	return all
 }
 
-// notRun is the exit code of a command that is not to be found, or no command.
-func notRun(err error) error {
+// exitCodeNotRun is the exit code of a command that is not to be found, or no command.
+func exitCodeNotRun(err error) error {
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EISDIR) {
 		return exitNotRun
 	}

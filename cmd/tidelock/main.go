@@ -14,7 +14,7 @@ import (
 )
 
 func main() {
-	keepWithoutReader()
+	ignoreBrokenPipe()
 	os.Exit(run(os.Args[1:], &stdout{file: os.Stdout}))
 }
 
@@ -29,10 +29,10 @@ func run(args []string, out *stdout) int {
 	switch {
 	case errors.As(err, &exit) && exit != 0:
 		return int(exit)
-	case readerGone(out.failed):
-		return int(exitPipe)
+	case isBrokenPipe(out.failed):
+		return int(exitBrokenPipe)
 	case out.failed != nil:
-		complain(root.ErrOrStderr(), out.failed)
+		printError(root.ErrOrStderr(), out.failed)
 		return runtime.HostInternal.ExitCode()
 	case err == nil, errors.As(err, &exit): // exit code 0
 		return 0
@@ -40,7 +40,7 @@ func run(args []string, out *stdout) int {
 		_ = printJSON(out, map[string]any{"ok": false, "error": runtime.Errorf(runtime.HostConfigInvalid, "%v", err)})
 	}
 	if !wantsJSON(args) || out.failed != nil {
-		complain(root.ErrOrStderr(), err)
+		printError(root.ErrOrStderr(), err)
 	}
 	return exitUsage
 }

@@ -109,12 +109,12 @@ func envelope(v any) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// report tells why a run failed and returns its exit code. With --json the
+// reportFailure tells why a run failed and returns its exit code. With --json the
 // error is what the command prints; else it goes to standard error, for
 // people. inv is nil if the run hasn't begun.
-func report(cmd *cobra.Command, e *runtime.Error, inv *runtime.Invocation) error {
+func reportFailure(cmd *cobra.Command, e *runtime.Error, inv *runtime.Invocation) error {
 	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-		if err := printJSON(cmd.OutOrStdout(), map[string]any{"ok": false, "error": e}); err != nil && !readerGone(err) {
+		if err := printJSON(cmd.OutOrStdout(), map[string]any{"ok": false, "error": e}); err != nil && !isBrokenPipe(err) {
 			describe(cmd.ErrOrStderr(), e, inv)
 		}
 	} else {

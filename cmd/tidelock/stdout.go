@@ -27,20 +27,20 @@ func (s *stdout) Write(p []byte) (int, error) {
 // Fd makes it a file to those who look for terminals.
 func (s *stdout) Fd() uintptr { return s.file.Fd() }
 
-// exitPipe is the exit code of a command whose reader has gone: that of the
+// exitBrokenPipe is the exit code of a command whose reader has gone: that of the
 // signal that would have ended it otherwise.
-const exitPipe = exitSignal + exitCode(syscall.SIGPIPE)
+const exitBrokenPipe = exitSignal + exitCode(syscall.SIGPIPE)
 
-// readerGone says whether a write failed because nobody reads any more.
-func readerGone(err error) bool { return errors.Is(err, syscall.EPIPE) }
+// isBrokenPipe says whether a write failed because nobody reads any more.
+func isBrokenPipe(err error) bool { return errors.Is(err, syscall.EPIPE) }
 
 func isTerminal(w any) bool {
 	f, ok := w.(interface{ Fd() uintptr })
 	return ok && isatty.IsTerminal(f.Fd())
 }
 
-// handed is a writer as a child takes it: the file itself, not a pipe to it.
-func handed(w io.Writer) io.Writer {
+// underlyingFile is a writer as a child takes it: the file itself, not a pipe to it.
+func underlyingFile(w io.Writer) io.Writer {
 	if s, ok := w.(*stdout); ok {
 		return s.file
 	}

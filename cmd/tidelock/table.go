@@ -156,10 +156,10 @@ func fail(cmd *cobra.Command, err error) error {
 			return err
 		}
 	} else {
-		complain(cmd.ErrOrStderr(), err)
+		printError(cmd.ErrOrStderr(), err)
 	}
 	return exitFailed
 }
 
-// complain tells people what went wrong.
-func complain(w io.Writer, err error) { fmt.Fprintln(w, "tidelock:", printable(err.Error())) }
+// printError tells people what went wrong.
+func printError(w io.Writer, err error) { fmt.Fprintln(w, "tidelock:", printable(err.Error())) }
