@@ -25,7 +25,8 @@ type descendants struct{}
 // parent has gone becomes a child of this one, and not of init.
 const prSetChildSubreaper = 36
 
-// becomeSubreaper keeps hold of descendants whose parents end before them.
+// becomeSubreaper makes this process the parent of descendants whose own
+// parents exit before them.
 func becomeSubreaper() descendants {
 	_, _, _ = syscall.Syscall(syscall.SYS_PRCTL, prSetChildSubreaper, 1, 0) // where it is refused, the group is what is left
 	return descendants{}
@@ -35,7 +36,7 @@ func becomeSubreaper() descendants {
 // found in the next round.
 const killRounds = 100
 
-// kill ends them all.
+// kill kills all descendants.
 func (d descendants) kill() {
 	for range killRounds {
 		alive := false
@@ -51,8 +52,8 @@ func (d descendants) kill() {
 	}
 }
 
-// reap takes note of the end of those that were adopted, for their entries in
-// the system's table not to pile up. command is left to whoever waits for it.
+// reap collects the exit status of adopted descendants, so that they don't stay
+// as zombies. command is left to the caller, which waits for it itself.
 func (d descendants) reap(command int) {
 	self := os.Getpid()
 	for _, p := range d.list() {

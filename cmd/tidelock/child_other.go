@@ -19,7 +19,8 @@ func childAttributes(stdin io.Reader) *syscall.SysProcAttr {
 	return a
 }
 
-// descendants are what has left the command's group: nobody finds them here.
+// descendants are processes that have left the command's group. This system has
+// no way to find them.
 type descendants struct{}
 
 func adopt() descendants { return descendants{} }

@@ -68,8 +68,8 @@ func checkConfig(cmd *cobra.Command) error {
 	return nil
 }
 
-// checkTask makes what tidelock task serve makes before it listens: it knows
-// what a schedule may be.
+// checkTask makes the host that tidelock task serve would make, but doesn't let
+// it listen: the host checks schedules.
 func checkTask(c *config.Config, tenants runtime.Directory) error {
 	if len(c.Tenants) == 0 {
 		return nil

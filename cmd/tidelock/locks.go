@@ -81,7 +81,7 @@ func locksWatchCommand() *cobra.Command {
 			return withLocks(cmd, func(ctx context.Context, l *locks) error { return l.watch(ctx, cmd, every) })
 		},
 	}
-	cmd.Flags().DurationVar(&every, "every", 2*time.Second, "pause between two looks")
+	cmd.Flags().DurationVar(&every, "every", 2*time.Second, "pause between two lists")
 	return cmd
 }
 
@@ -113,7 +113,8 @@ type locks struct {
 	tenant tenant.ID
 }
 
-// withLocks opens the store of the configuration, and ends with Ctrl-C.
+// withLocks calls do with the locks of the configured store. A signal ends its
+// context.
 func withLocks(cmd *cobra.Command, do func(context.Context, *locks) error) error {
 	name, _ := cmd.Flags().GetString("tenant")
 	id, err := tenant.Parse(name)
@@ -213,7 +214,7 @@ func (l *locks) free(ctx context.Context, cmd *cobra.Command, name, owner string
 	return nil
 }
 
-// printLocks prints a table for people, or one line of JSON.
+// printLocks prints a table, or one line of JSON.
 func printLocks(cmd *cobra.Command, all []lock.LockInfo) error {
 	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
 		fields := []map[string]any{}
@@ -234,7 +235,7 @@ func printLocks(cmd *cobra.Command, all []lock.LockInfo) error {
 	return columns.Flush()
 }
 
-// describeLock says who holds a lock and what to do about it.
+// describeLock prints who holds a lock, and how to free it.
 func describeLock(w io.Writer, id tenant.ID, l lock.LockInfo) {
 	if l.Left <= 0 {
 		fmt.Fprintf(w, "lock %q was held by %s until it ran out: whoever asks next gets it\n", l.Name, cell(holderText(l.By)))
@@ -264,10 +265,10 @@ func freeIn(l lock.LockInfo) string {
 	return formatDuration(l.Left)
 }
 
-// formatDuration rounds a duration for people.
+// formatDuration rounds a duration to tenths of a second.
 func formatDuration(d time.Duration) string { return max(d, 0).Round(100 * time.Millisecond).String() }
 
-// lockFields is a lock as JSON.
+// lockFields returns the fields of a lock in JSON output.
 func lockFields(l lock.LockInfo) map[string]any {
 	return map[string]any{
 		"name": l.Name, "owner": l.Owner, "by": l.By.Attributes(), "start": l.Start.Time(), "until": l.Until.Time(),
@@ -275,7 +276,7 @@ func lockFields(l lock.LockInfo) map[string]any {
 	}
 }
 
-// printHolder says that a lock was not had, and who holds it as far as that is known.
+// printHolder reports that a lock was not free, and who holds it if that is known.
 func (l *locks) printHolder(ctx context.Context, w io.Writer, name string) {
 	found, err := l.find(ctx, name)
 	if err != nil {

@@ -108,7 +108,8 @@ func (l *locks) exec(ctx context.Context, cmd *cobra.Command, name string, comma
 	return l.supervise(ctx, cmd, path, command, lease.End, f.killAfter)
 }
 
-// supervise runs a command until it ends or the fast hand reaches end.
+// supervise runs a command until it exits or [clock.Dual.ElapsedMax] reaches
+// end.
 func (l *locks) supervise(ctx context.Context, cmd *cobra.Command, path string, command []string, end, killAfter time.Duration) error {
 	// Where the system can kill the child of a process that dies, it does so
 	// when the thread dies that started it.
@@ -130,14 +131,14 @@ func (l *locks) supervise(ctx context.Context, cmd *cobra.Command, path string, 
 		printError(cmd.ErrOrStderr(), err)
 		return exitNotRun
 	}
-	it := childGroup{group: child.Process.Pid, descendants: descendants}
-	ended := make(chan struct{})
+	group := childGroup{id: child.Process.Pid, descendants: descendants}
+	exited := make(chan struct{})
 	stopped := make(chan bool)
-	go func() { stopped <- l.stopAtEnd(end, killAfter, it, signals, ended) }()
+	go func() { stopped <- l.stopAtEnd(end, killAfter, group, signals, exited) }()
 	err := child.Wait()
-	close(ended)
+	close(exited)
 	atEnd := <-stopped
-	it.kill() // what it left in the background
+	group.kill() // what it left in the background
 	status, ok := child.ProcessState.Sys().(syscall.WaitStatus)
 	switch {
 	case atEnd:
@@ -153,66 +154,66 @@ func (l *locks) supervise(ctx context.Context, cmd *cobra.Command, path string, 
 	return err
 }
 
-// pollInterval is how often the end of the lease is compared with both clocks: timers
-// stand still while the machine is suspended.
+// pollInterval is how often the end of the lease is compared with the clock:
+// timers stand still while the machine is suspended.
 const pollInterval = 100 * time.Millisecond
 
-// childGroup is a command that runs, with all that it has started.
+// childGroup is a running command with all processes that it has started.
 type childGroup struct {
-	group       int         // its process group, which has the id of its process
-	descendants descendants // of ours
+	id          int         // of its process, and of its process group
+	descendants descendants // of this process
 }
 
-func (r childGroup) signal(s syscall.Signal) { _ = syscall.Kill(-r.group, s) } // it may have ended
+func (g childGroup) signal(s syscall.Signal) { _ = syscall.Kill(-g.id, s) } // it may have ended
 
-// kill ends all of it.
-func (r childGroup) kill() {
-	r.signal(syscall.SIGKILL)
-	r.descendants.kill()
+// kill kills all of them.
+func (g childGroup) kill() {
+	g.signal(syscall.SIGKILL)
+	g.descendants.kill()
 }
 
-// stopAtEnd passes signals on to a command, and ends it at the end of the lease:
-// TERM killAfter before, then KILL. It returns when ended is closed, whether it
-// was that end.
-func (l *locks) stopAtEnd(end, killAfter time.Duration, it childGroup, signals <-chan os.Signal, ended <-chan struct{}) bool {
-	told, orphans := false, false
+// stopAtEnd forwards signals to a command until exited is closed. It sends TERM
+// killAfter before the end of the lease, and KILL at the end. It reports whether
+// it has sent TERM.
+func (l *locks) stopAtEnd(end, killAfter time.Duration, child childGroup, signals <-chan os.Signal, exited <-chan struct{}) bool {
+	terminated, orphans := false, false
 	for {
 		left := end - l.Clock.ElapsedMax()
-		if !told && left <= killAfter {
-			it.signal(syscall.SIGTERM)
-			it.signal(syscall.SIGCONT)
-			told = true
+		if !terminated && left <= killAfter {
+			child.signal(syscall.SIGTERM)
+			child.signal(syscall.SIGCONT)
+			terminated = true
 		}
 		if left <= 0 {
-			it.kill()
+			child.kill()
 			left = pollInterval
 		}
-		if !told {
+		if !terminated {
 			left -= killAfter
 		}
 		timer := time.NewTimer(min(left, pollInterval))
 		select {
-		case <-ended:
+		case <-exited:
 			timer.Stop()
-			return told
+			return terminated
 		case s := <-signals:
 			timer.Stop()
 			if s == syscall.SIGCHLD {
 				orphans = true // perhaps
 			} else {
-				it.signal(s.(syscall.Signal))
+				child.signal(s.(syscall.Signal))
 			}
 		case <-timer.C:
 			if orphans {
-				it.descendants.reap(it.group)
+				child.descendants.reap(child.id)
 				orphans = false
 			}
 		}
 	}
 }
 
-// forwardedSignals are the signals that are meant for the command: not the news of its
-// own end, nor those by which Go's scheduler talks to itself.
+// forwardedSignals are the signals that are meant for the command. SIGCHLD is
+// about its own end, and SIGURG belongs to Go's scheduler.
 func forwardedSignals() (all []syscall.Signal) {
 	for s := syscall.Signal(1); s <= 64; s++ {
 		switch s {
@@ -224,7 +225,7 @@ func forwardedSignals() (all []syscall.Signal) {
 	return all
 }
 
-// exitCodeNotRun is the exit code of a command that is not to be found, or no command.
+// exitCodeNotRun is the exit code for a command that can't be found or run.
 func exitCodeNotRun(err error) error {
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EISDIR) {
 		return exitNotRun

@@ -18,8 +18,8 @@ func main() {
 	os.Exit(run(os.Args[1:], &stdout{file: os.Stdout}))
 }
 
-// run runs one command and returns the exit code of the process. Whatever the
-// command says of itself, it has failed if what it printed was not written.
+// run runs one command and returns the exit code of the process. A command whose
+// output could not be written has failed, whatever it returns.
 func run(args []string, out *stdout) int {
 	root := rootCommand()
 	root.SetArgs(args)
@@ -45,7 +45,7 @@ func run(args []string, out *stdout) int {
 	return exitUsage
 }
 
-// wantsJSON looks for --json in a command line that may not be understood.
+// wantsJSON reports whether --json is in a command line that may not parse.
 func wantsJSON(args []string) bool {
 	for _, arg := range args {
 		switch arg {

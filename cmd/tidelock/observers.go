@@ -17,13 +17,13 @@ import (
 // be sent.
 const flushTime = 2 * time.Second
 
-// newTraceObservers sends spans to the configured collector, if there is one. done sends
-// what is left.
+// newTraceObservers returns observers that send spans to the configured
+// collector, if there is one. done sends what is left.
 func newTraceObservers(ctx context.Context, c *config.Config, log *zap.Logger) (w wire.Observers, done func(), err error) {
 	return newObservers(ctx, c, log, nil)
 }
 
-// newObservers makes metrics and, if a collector is configured, spans. m may be nil.
+// newObservers is [newTraceObservers] with metrics; a nil m counts nothing.
 func newObservers(ctx context.Context, c *config.Config, log *zap.Logger, m *telemetry.Metrics) (w wire.Observers, done func(), err error) {
 	done = func() {}
 	if m != nil {

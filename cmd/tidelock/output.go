@@ -16,13 +16,13 @@ import (
 	"github.com/tidelock-lua/tidelock/runtime"
 )
 
-// printResult writes the result to standard output: one line of JSON, indented
-// for people only.
+// printResult writes the result to standard output: one line of JSON, or
+// indented JSON on a terminal.
 func printResult(cmd *cobra.Command, r *runtime.Result) error {
 	out := cmd.OutOrStdout()
 	text := r.JSON
 	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-		text = envelope(r)
+		text = encodeJSON(r)
 	} else if isTerminal(out) {
 		var b bytes.Buffer
 		if err := json.Indent(&b, r.JSON, "", "  "); err != nil {
@@ -36,12 +36,12 @@ func printResult(cmd *cobra.Command, r *runtime.Result) error {
 
 // printJSON writes what a command prints with --json.
 func printJSON(w io.Writer, v any) error {
-	_, err := fmt.Fprintf(w, "%s\n", escapeControls(envelope(v)))
+	_, err := fmt.Fprintf(w, "%s\n", escapeControls(encodeJSON(v)))
 	return err
 }
 
-// cell is a text as an entry of a table: quoted if a terminal wouldn't show it
-// as it is, or in its column.
+// cell returns a text as an entry of a table: quoted if a terminal wouldn't show
+// it as it is, or would show it outside its column.
 func cell(s string) string {
 	odd := func(r rune) bool { return !strconv.IsPrint(r) }
 	if strings.ContainsFunc(s, odd) || !utf8.ValidString(s) || strings.TrimSpace(s) != s || strings.HasPrefix(s, `"`) {
@@ -50,8 +50,8 @@ func cell(s string) string {
 	return s
 }
 
-// shellWord is a text as a word that a shell takes as it is. What people are
-// told to run may hold names that others have chosen.
+// shellWord quotes a text as one word of a shell. Commands that we print for the
+// operator to run may hold names that a tenant has chosen.
 func shellWord(s string) string {
 	plain := func(r rune) bool {
 		return r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-./:@%+,=", r))
@@ -92,14 +92,14 @@ func escapeControls(text []byte) []byte {
 	return escaped
 }
 
-// isControl says whether a terminal may obey r instead of showing it, or show
+// isControl reports whether a terminal may obey r instead of showing it, or show
 // what follows in another order or line.
 func isControl(r rune) bool {
 	return r < ' ' || 0x7f <= r && r < 0xa0 || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// envelope is what a command prints with --json.
-func envelope(v any) []byte {
+// encodeJSON returns v as JSON without HTML escapes.
+func encodeJSON(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -109,9 +109,9 @@ func envelope(v any) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// reportFailure tells why a run failed and returns its exit code. With --json the
-// error is what the command prints; else it goes to standard error, for
-// people. inv is nil if the run hasn't begun.
+// reportFailure prints why a run failed and returns its exit code. With --json
+// the error is what the command prints; otherwise it goes to standard error. inv
+// is nil if the run hasn't begun.
 func reportFailure(cmd *cobra.Command, e *runtime.Error, inv *runtime.Invocation) error {
 	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
 		if err := printJSON(cmd.OutOrStdout(), map[string]any{"ok": false, "error": e}); err != nil && !isBrokenPipe(err) {
@@ -123,7 +123,7 @@ func reportFailure(cmd *cobra.Command, e *runtime.Error, inv *runtime.Invocation
 	return exitCode(e.Type.ExitCode())
 }
 
-// describe writes an error for people: type and message, where it happened
+// describe writes an error as text: type and message, where it happened
 // with the line of source, and the Lua stack.
 func describe(w io.Writer, e *runtime.Error, inv *runtime.Invocation) {
 	where := ""

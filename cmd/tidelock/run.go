@@ -68,12 +68,12 @@ func runScript(cmd *cobra.Command, path string, f runFlags) error {
 		inv.Limits.Timeout = timeout
 	}
 	log := newLog(c)
-	watch, done, err := newTraceObservers(cmd.Context(), c, log)
+	observers, done, err := newTraceObservers(cmd.Context(), c, log)
 	if err != nil {
 		return err
 	}
 	defer done()
-	program, err := newProgram(c, log, wire.Config{Streams: f.openStreams(cmd.InOrStdin()), Observers: watch})
+	program, err := newProgram(c, log, wire.Config{Streams: f.openStreams(cmd.InOrStdin()), Observers: observers})
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func runScript(cmd *cobra.Command, path string, f runFlags) error {
 	return nil
 }
 
-// newInvocation reads all that a run needs, before anything is opened.
+// newInvocation reads all that a run needs, before the store is opened.
 func newInvocation(cmd *cobra.Command, path string, f runFlags) (*runtime.Invocation, *runtime.Error) {
 	id, err := tenant.Parse(f.tenant)
 	if err != nil {
@@ -128,7 +128,7 @@ func newInvocation(cmd *cobra.Command, path string, f runFlags) (*runtime.Invoca
 	}, nil
 }
 
-// stdinUses counts what is to be read from standard input.
+// stdinUses counts the flags and arguments that name standard input.
 func (f runFlags) stdinUses(path string) (n int) {
 	for _, name := range append(slices.Collect(maps.Values(f.streams)), path, f.event) {
 		if name == "-" {

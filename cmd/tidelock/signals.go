@@ -10,13 +10,13 @@ import (
 	"github.com/tidelock-lua/tidelock/runtime"
 )
 
-// ignoreBrokenPipe keeps the process from dying in a write whose reader has
-// gone: a script would die of its log, in the middle of what its lock protects.
-// The write fails instead.
+// ignoreBrokenPipe makes a write to a closed pipe fail instead of ending the
+// process: a log without a reader must not end a script in the middle of what
+// its lock protects.
 func ignoreBrokenPipe() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
-// notifySignals has signals sent to a channel, all but those that whoever started the
-// process has it ignore: nohup, and shells for what runs in the background.
+// notifySignals sends signals to a channel, except those that the process was
+// started with ignored: by nohup, or by a shell for a background job.
 func notifySignals(to chan<- os.Signal, signals ...syscall.Signal) {
 	for _, s := range signals {
 		if !signal.Ignored(s) {

@@ -8,8 +8,8 @@ import (
 	"github.com/tidelock-lua/tidelock/native/stream"
 )
 
-// openStreams are the streams and outputs that flags name, for native.stream. A file
-// is opened when a script asks for it.
+// openStreams returns the streams and outputs that flags name, for native.stream.
+// A file is opened when a script opens the stream.
 func (f runFlags) openStreams(stdin io.Reader) stream.Streams {
 	s := stream.Streams{
 		Inputs:  map[string]func() (stream.Source, error){},
@@ -39,7 +39,7 @@ func (f runFlags) openStreams(stdin io.Reader) stream.Streams {
 	return s
 }
 
-// openError is an error as the operator's own script sees it.
+// openError returns an error with its text: the script is the operator's own.
 func openError(op string, err error) error {
 	return &outcome.Error{Code: stream.CodeFailed, Op: op, Message: err.Error()}
 }

@@ -4,8 +4,8 @@
 // what was probably meant.
 package config
 
-// Config is the configuration of a program, complete with its defaults. The
-// names of its fields in files are in their tags.
+// Config is the configuration of a program, complete with its defaults. Tags
+// hold the keys of its fields.
 type Config struct {
 	DB     DB             `key:"db"`
 	Lock   Lock           `key:"lock"`
@@ -24,7 +24,7 @@ type Config struct {
 	origins  map[string]string // by path, with dots
 }
 
-// DB says where native.db keeps its data: in an embedded file or in a table of
+// DB is where native.db keeps its data: in an embedded file or in a table of
 // DynamoDB, never both.
 type DB struct {
 	// File is the file of the embedded engine; a relative one that stands in a
@@ -51,7 +51,7 @@ type Lock struct {
 	MaxSkewMillis Count `key:"max_skew_ms"`
 }
 
-// Limits bound each run; what they mean stands at tenant.Limits.
+// Limits bound each run. [tenant.Limits] documents them.
 type Limits struct {
 	Timeout      Duration `key:"timeout"`
 	Instructions *Budget  `key:"instructions"` // 0: no limit
@@ -62,7 +62,7 @@ type Limits struct {
 	ResultBytes  Size     `key:"result_bytes"`
 }
 
-// HTTP says what native.http may reach.
+// HTTP is what native.http may reach.
 type HTTP struct {
 	// Allow lists hosts: "api.example.com", "*.example.org:8443", or one
 	// address with its port. Default: none.
@@ -88,7 +88,8 @@ type SQL struct {
 	ReadOnly bool `key:"read_only"`
 }
 
-// Tenant is one tenant's part. What it leaves out is as for everybody.
+// Tenant is one tenant's part. What it leaves out is taken from the general
+// part.
 type Tenant struct {
 	// Scripts is the folder of its scripts; a relative one lies beside the
 	// configuration file.

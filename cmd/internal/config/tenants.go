@@ -12,8 +12,8 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-// TenantLimits are the limits of a tenant's runs: its own where they are set,
-// else those of everybody.
+// TenantLimits returns the limits of a tenant's runs: its own where they are set,
+// otherwise the general ones.
 func (c *Config) TenantLimits(id tenant.ID) tenant.Limits {
 	own, all := c.Tenants[string(id)].Limits, c.Limits
 	return tenant.Limits{
@@ -89,10 +89,10 @@ func (c *Config) Directory() (runtime.Directory, error) {
 	return d, nil
 }
 
-// CheckSecrets looks whether every secret can be read.
+// CheckSecrets reports the secrets that can't be read, as one error.
 func (c *Config) CheckSecrets() error {
 	var errs []error
-	look := func(at string, all map[string]SQL) {
+	check := func(at string, all map[string]SQL) {
 		for _, name := range slices.Sorted(maps.Keys(all)) {
 			if _, err := all[name].Password.Resolve(); err != nil {
 				path := at + "sql." + name + ".password"
@@ -100,9 +100,9 @@ func (c *Config) CheckSecrets() error {
 			}
 		}
 	}
-	look("", c.SQL)
+	check("", c.SQL)
 	for _, id := range slices.Sorted(maps.Keys(c.Tenants)) {
-		look("tenants."+id+".", c.Tenants[id].SQL)
+		check("tenants."+id+".", c.Tenants[id].SQL)
 	}
 	return errors.Join(errs...)
 }

@@ -120,8 +120,8 @@ func (v *validator) tokens(path string, all []string) {
 	}
 }
 
-// known says that a tenant must be one of those that are configured. None is
-// the platform's affair.
+// known checks that a tenant is configured. An empty one is: then the platform
+// names it.
 func (v *validator) known(path, id string, tenants map[string]Tenant) {
 	if _, ok := tenants[id]; !ok && id != "" {
 		v.wrong(path, "there is no tenant %q", id)

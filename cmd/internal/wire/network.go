@@ -13,8 +13,8 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-// platformInterfaces are the variables that name interfaces of the platform
-// which give out credentials, or other tenants' events.
+// platformInterfaces are the variables that name endpoints of the platform.
+// Those give out credentials, or other tenants' events.
 var platformInterfaces = []string{
 	"AWS_LAMBDA_RUNTIME_API", "ECS_AGENT_URI", "ECS_CONTAINER_METADATA_URI", "ECS_CONTAINER_METADATA_URI_V4",
 	"AWS_CONTAINER_CREDENTIALS_FULL_URI",
@@ -57,8 +57,8 @@ func sqlConnection(s config.SQL) sql.Connection {
 }
 
 // blockPlatform refuses the addresses at which platforms serve metadata and
-// credentials. Databases at private addresses and sockets are what operators
-// name.
+// credentials. It allows private addresses and sockets, at which operators have
+// their databases.
 func blockPlatform(network, address string, _ syscall.RawConn) error {
 	if network == "unix" {
 		return nil
