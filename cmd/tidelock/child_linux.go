@@ -1,11 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"io"
 	"os"
-	"strconv"
 	"syscall"
+
+	"github.com/prometheus/procfs"
 )
 
 // childAttributes give a child a process group of its own, in the foreground
@@ -63,53 +63,33 @@ func (d descendants) reap(command int) {
 	}
 }
 
-// process is an entry of the system's table.
+// process is an entry of the system's process table.
 type process struct {
 	id, parent int
-	exited     bool // and nobody has taken note
+	exited     bool // a zombie: its parent hasn't collected its status
 }
 
 // list finds the descendants in /proc.
 func (descendants) list() (found []process) {
-	dir, err := os.Open("/proc")
+	all, err := procfs.AllProcs()
 	if err != nil {
 		return nil
 	}
-	defer dir.Close()
-	names, _ := dir.Readdirnames(-1) // what was read is what there is
 	below := map[int][]process{}
-	for _, name := range names {
-		if p, ok := readProcess(name); ok {
-			below[p.parent] = append(below[p.parent], p)
+	for _, p := range all {
+		if s, err := p.Stat(); err == nil { // it may have gone since
+			below[s.PPID] = append(below[s.PPID], process{id: p.PID, parent: s.PPID, exited: s.State == "Z" || s.State == "X"})
 		}
 	}
-	todo := []int{os.Getpid()}
-	for len(todo) > 0 {
-		children := below[todo[0]]
-		delete(below, todo[0])
-		todo = todo[1:]
+	queue := []int{os.Getpid()}
+	for len(queue) > 0 {
+		children := below[queue[0]]
+		delete(below, queue[0])
+		queue = queue[1:]
 		found = append(found, children...)
 		for _, p := range children {
-			todo = append(todo, p.id)
+			queue = append(queue, p.id)
 		}
 	}
 	return found
-}
-
-// readProcess reads "id (name) state parent ..."; the name may hold anything.
-func readProcess(name string) (p process, ok bool) {
-	id, err := strconv.Atoi(name)
-	if err != nil {
-		return p, false
-	}
-	text, err := os.ReadFile("/proc/" + name + "/stat")
-	if err != nil {
-		return p, false
-	}
-	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
-	if len(fields) < 2 {
-		return p, false
-	}
-	parent, err := strconv.Atoi(string(fields[1]))
-	return process{id: id, parent: parent, exited: fields[0][0] == 'Z' || fields[0][0] == 'X'}, err == nil
 }

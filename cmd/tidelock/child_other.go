@@ -23,7 +23,7 @@ func childAttributes(stdin io.Reader) *syscall.SysProcAttr {
 // no way to find them.
 type descendants struct{}
 
-func adopt() descendants { return descendants{} }
+func becomeSubreaper() descendants { return descendants{} }
 
 func (descendants) kill() {}
 

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/procfs"
+
 	"github.com/tidelock-lua/tidelock/test/daemon"
 )
 
@@ -73,12 +75,15 @@ func TestAServerEndsWithATestThatIsKilled(t *testing.T) {
 	t.Errorf("the server is still there: %s", state(pid))
 }
 
-// state is a process's state in one letter, "" if there is no such process.
+// state returns a process's state in one letter, "" if there is no such process.
 func state(pid int) string {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	p, err := procfs.NewProc(pid)
 	if err != nil {
 		return ""
 	}
-	_, rest, _ := strings.Cut(string(text), ") ")
-	return rest[:1]
+	s, err := p.Stat()
+	if err != nil {
+		return "" // it has gone since
+	}
+	return s.State
 }

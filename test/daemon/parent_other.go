@@ -4,6 +4,6 @@ package daemon
 
 import "os/exec"
 
-// dependent does nothing: there is no such request outside Linux. A test that
+// dieWithParent does nothing: there is no such request outside Linux. A test that
 // ends in order still ends its server.
-func dependent(*exec.Cmd) {}
+func dieWithParent(*exec.Cmd) {}
