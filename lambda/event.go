@@ -9,27 +9,27 @@ import (
 	"github.com/tidelock-lua/tidelock/runtime"
 )
 
-// piece is what one run is started for.
-type piece struct {
-	from    []string // names of where it comes from, as routes match them
+// item is what one run is started for.
+type item struct {
+	sources []string // names of where it comes from, as routes match them
 	message any      // what the sender wrote; it may be an envelope
 	public  bool     // anybody may be the sender: no envelope is opened
-	// around is what the script sees besides the message, which lies in it
+	// fields is what the script sees besides the message, which lies in it
 	// under slot. nil: the script sees the message itself.
-	around value.Map
-	slot   string
-	encode func(v any, max int64) ([]byte, *runtime.Error) // as of [runtime.Invocation]
+	fields       value.Map
+	messageField string
+	encode       func(v any, max int64) ([]byte, *runtime.Error) // as of [runtime.Invocation]
 }
 
 // event is what the script sees.
-func (p piece) event(message any) any {
-	if p.around == nil {
+func (p item) event(message any) any {
+	if p.fields == nil {
 		return message
 	}
-	if p.slot != "" && message != nil {
-		p.around[p.slot] = message
+	if p.messageField != "" && message != nil {
+		p.fields[p.messageField] = message
 	}
-	return p.around
+	return p.fields
 }
 
 type kind int
@@ -37,8 +37,8 @@ type kind int
 const (
 	directKind kind = iota // whatever a caller wrote
 	httpKind
-	batchKind // of SQS or S3
-	ruleKind  // of EventBridge
+	batchKind       // of SQS or S3
+	eventBridgeKind // of EventBridge
 )
 
 // kindOf tells what a service has sent by the fields that all its events have.
@@ -51,12 +51,12 @@ func kindOf(event any) kind {
 	case textOf(m, "httpMethod") != "" && about != nil:
 		return httpKind
 	case textOf(m, "detail-type") != "" && textOf(m, "source") != "":
-		return ruleKind
+		return eventBridgeKind
 	}
 	if records, _ := m["Records"].(value.List); len(records) > 0 {
 		first, _ := records[0].(value.Map)
 		switch textOf(first, "eventSource") {
-		case fromQueue, fromBucket:
+		case sourceSQS, sourceS3:
 			return batchKind
 		}
 	}
@@ -65,37 +65,37 @@ func kindOf(event any) kind {
 
 // Values of eventSource.
 const (
-	fromQueue  = "aws:sqs"
-	fromBucket = "aws:s3"
+	sourceSQS = "aws:sqs"
+	sourceS3  = "aws:s3"
 )
 
-// ruleEvent is an event of EventBridge.
-func ruleEvent(m value.Map) piece {
-	p := piece{message: m["detail"], slot: "detail"}
-	p.around = pick(m, value.Map{"kind": "eventbridge", "detail_type": m["detail-type"]},
+// eventBridgeEvent is an event of EventBridge.
+func eventBridgeEvent(m value.Map) item {
+	p := item{message: m["detail"], messageField: "detail"}
+	p.fields = copyFields(m, value.Map{"kind": "eventbridge", "detail_type": m["detail-type"]},
 		"id", "source", "time", "region", "account", "resources")
 	resources, _ := m["resources"].(value.List)
 	for _, r := range resources {
 		if arn, ok := r.(string); ok {
-			p.from = append(p.from, arn)
+			p.sources = append(p.sources, arn)
 		}
 	}
 	source := textOf(m, "source")
-	p.from = append(p.from, source+"/"+textOf(m, "detail-type"), source)
+	p.sources = append(p.sources, source+"/"+textOf(m, "detail-type"), source)
 	return p
 }
 
 // queueMessage is a message of a queue. Its body is text; an envelope in it is
 // opened.
-func queueMessage(m value.Map) piece {
+func queueMessage(m value.Map) item {
 	arn := textOf(m, "eventSourceARN")
 	attributes := mapOf(m, "attributes")
-	p := piece{from: []string{arn}, message: m["body"], slot: "body"}
-	p.around = value.Map{"kind": "sqs", "id": textOf(m, "messageId"), "queue": arn, "message_attributes": messageAttributes(m)}
+	p := item{sources: []string{arn}, message: m["body"], messageField: "body"}
+	p.fields = value.Map{"kind": "sqs", "id": textOf(m, "messageId"), "queue": arn, "message_attributes": messageAttributes(m)}
 	if attributes != nil {
-		p.around["attributes"] = attributes
+		p.fields["attributes"] = attributes
 	}
-	if body, ok := p.message.(string); ok && looksLikeMap(body) {
+	if body, ok := p.message.(string); ok && looksLikeObject(body) {
 		if v, err := json.Decode([]byte(body)); err == nil && isEnvelope(v) {
 			p.message = v
 		}
@@ -119,18 +119,18 @@ func messageAttributes(m value.Map) value.Map {
 
 // bucketRecord is a record of a bucket. Its key is decoded: the service sends
 // it as in a form.
-func bucketRecord(m value.Map) (piece, *runtime.Error) {
+func bucketRecord(m value.Map) (item, *runtime.Error) {
 	s3 := mapOf(m, "s3")
 	bucket, object := mapOf(s3, "bucket"), mapOf(s3, "object")
 	key, err := url.QueryUnescape(textOf(object, "key"))
 	if err != nil {
-		return piece{}, runtime.Errorf(runtime.EventInvalid, "the key of a record can't be decoded: %v", err)
+		return item{}, runtime.Errorf(runtime.EventInvalid, "the key of a record can't be decoded: %v", err)
 	}
-	p := piece{from: []string{textOf(bucket, "arn")}, public: true}
-	p.around = value.Map{
+	p := item{sources: []string{textOf(bucket, "arn")}, public: true}
+	p.fields = value.Map{
 		"kind": "s3", "name": textOf(m, "eventName"), "time": textOf(m, "eventTime"), "region": textOf(m, "awsRegion"),
 		"bucket": textOf(bucket, "name"),
-		"object": pick(object, value.Map{"key": key, "version": object["versionId"], "etag": object["eTag"]}, "size", "sequencer"),
+		"object": copyFields(object, value.Map{"key": key, "version": object["versionId"], "etag": object["eTag"]}, "size", "sequencer"),
 	}
 	return p, nil
 }
@@ -145,7 +145,7 @@ type envelope struct {
 // of those that say whom it is for.
 func isEnvelope(v any) bool {
 	m, ok := v.(value.Map)
-	if !ok || nothing(m["tenant"]) && nothing(m["script"]) {
+	if !ok || isNull(m["tenant"]) && isNull(m["script"]) {
 		return false
 	}
 	for name := range m {
@@ -156,13 +156,13 @@ func isEnvelope(v any) bool {
 	return true
 }
 
-func openEnvelope(v any) (letter envelope, ok bool, failed *runtime.Error) {
+func readEnvelope(v any) (letter envelope, ok bool, failed *runtime.Error) {
 	if !isEnvelope(v) {
 		return envelope{}, false, nil
 	}
 	m := v.(value.Map)
 	for name, to := range map[string]*string{"tenant": &letter.tenant, "script": &letter.script} {
-		if nothing(m[name]) {
+		if isNull(m[name]) {
 			continue
 		}
 		if *to, ok = m[name].(string); !ok {
@@ -175,8 +175,8 @@ func openEnvelope(v any) (letter envelope, ok bool, failed *runtime.Error) {
 	return letter, true, nil
 }
 
-// looksLikeMap says whether a text may be a JSON object.
-func looksLikeMap(text string) bool {
+// looksLikeObject says whether a text may be a JSON object.
+func looksLikeObject(text string) bool {
 	return len(text) <= runtime.EventBytesMax && bytes.HasPrefix(bytes.TrimSpace([]byte(text[:min(len(text), 100)])), []byte("{"))
 }
 
@@ -190,8 +190,8 @@ func mapOf(m value.Map, name string) value.Map {
 	return inner
 }
 
-// pick copies the fields with these names, and leaves out what is nothing.
-func pick(from, to value.Map, names ...string) value.Map {
+// copyFields copies the fields with these names, and leaves out what is nothing.
+func copyFields(from, to value.Map, names ...string) value.Map {
 	for _, name := range names {
 		to[name] = from[name]
 	}

@@ -37,7 +37,7 @@ const (
 	aliasARN = "arn:aws:lambda:eu-west-1:123456789012:function:scripts:acme"
 	groupARN = "arn:aws:elasticloadbalancing:eu-west-1:123456789012:targetgroup/t/6d0ecf831eec9f09"
 
-	ruleEvent = `{"version":"0","id":"53dc4d37","detail-type":"Scheduled Event","source":"aws.events","account":"123456789012",` +
+	eventBridgeEvent = `{"version":"0","id":"53dc4d37","detail-type":"Scheduled Event","source":"aws.events","account":"123456789012",` +
 		`"time":"2026-10-08T16:53:06Z","region":"eu-west-1","resources":["` + ruleARN + `"],"detail":{"n":1}}`
 	bucketEvent = `{"Records":[{"eventVersion":"2.1","eventSource":"aws:s3","awsRegion":"eu-west-1","eventTime":"2026-10-08T16:53:06Z",` +
 		`"eventName":"ObjectCreated:Put","s3":{"s3SchemaVersion":"1.0","configurationId":"c","bucket":{"name":"in","arn":"arn:aws:s3:::in"},` +
@@ -63,7 +63,7 @@ func message(id, body, more string) string {
 
 func TestWhatAServiceSendsReachesTheScriptInOneShape(t *testing.T) {
 	for _, test := range []struct{ name, script, event, want string }{
-		{"EventBridge", "echo", ruleEvent, `{"account":"123456789012","detail":{"n":1},"detail_type":"Scheduled Event","id":"53dc4d37",` +
+		{"EventBridge", "echo", eventBridgeEvent, `{"account":"123456789012","detail":{"n":1},"detail_type":"Scheduled Event","id":"53dc4d37",` +
 			`"kind":"eventbridge","region":"eu-west-1","resources":["` + ruleARN + `"],"source":"aws.events","time":"2026-10-08T16:53:06Z"}`},
 		{"a function URL or HTTP API", "reply", gatewayEvent, `{"authorizer":{"jwt":{"claims":{"sub":"u"}}},"body":4,` +
 			`"cookies":{"s":"1","t":"x=y"},"headers":{"content-type":"text/plain","x-many":"1,2"},"ip":"192.0.2.1","kind":"http","method":"POST",` +
@@ -122,9 +122,9 @@ func TestWhoseScriptRuns(t *testing.T) {
 		{"an unknown tenant in the envelope", nil, "", `{"tenant":"gamma","script":"echo"}`, "", `Tenant.Unknown: there is no tenant "gamma"`},
 		{"an unknown script", nil, "", `{"tenant":"acme","script":"../beta/echo"}`, "", `Script.NotFound: tenant acme has no script "../beta/echo"`},
 		{"a tenant that is no string", nil, "", `{"tenant":5,"script":"echo"}`, "", "Event.Invalid: the envelope's tenant is no string"},
-		{"a rule by its ARN", []lambda.Route{{Match: ruleARN, Tenant: "acme", Script: "nothing"}}, "", ruleEvent, "null", ""},
-		{"a rule by source and type", []lambda.Route{{Match: "aws.events/Scheduled Event", Tenant: "acme", Script: "nothing"}}, "", ruleEvent, "null", ""},
-		{"a rule by source", []lambda.Route{{Match: "aws.events", Tenant: "acme", Script: "nothing"}}, "", ruleEvent, "null", ""},
+		{"a rule by its ARN", []lambda.Route{{Match: ruleARN, Tenant: "acme", Script: "nothing"}}, "", eventBridgeEvent, "null", ""},
+		{"a rule by source and type", []lambda.Route{{Match: "aws.events/Scheduled Event", Tenant: "acme", Script: "nothing"}}, "", eventBridgeEvent, "null", ""},
+		{"a rule by source", []lambda.Route{{Match: "aws.events", Tenant: "acme", Script: "nothing"}}, "", eventBridgeEvent, "null", ""},
 		{"a bucket", []lambda.Route{{Match: "arn:aws:s3:::in", Tenant: "acme", Script: "nothing"}}, "", bucketEvent, "null", ""},
 		{"a bucket without route", nil, "", bucketEvent, "", "Tenant.Unknown: " + unnamed + ": it needs a route for arn:aws:s3:::in"},
 	} {

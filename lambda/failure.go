@@ -32,7 +32,7 @@ func failure(e *runtime.Error, exit bool) messages.InvokeResponse_Error {
 // codeMax bounds a code in a record, in bytes: a script may raise what it likes.
 const codeMax = 200
 
-func short(code string) string {
+func truncateCode(code string) string {
 	if len(code) <= codeMax {
 		return code
 	}
@@ -56,7 +56,7 @@ func errorFields(e *runtime.Error) []zap.Field {
 		zap.String("errorType", string(e.Type)), zap.String("errorMessage", message), zap.Bool("retryable", e.Retryable),
 	}
 	if e.Code != "" {
-		fields = append(fields, zap.String("errorCode", short(e.Code)))
+		fields = append(fields, zap.String("errorCode", truncateCode(e.Code)))
 	}
 	if len(e.Stack) > 0 {
 		fields = append(fields, zap.Any("stack", e.Stack[:min(len(e.Stack), loggedFramesMax)]))

@@ -66,12 +66,12 @@ const (
 // Host answers invocations. Any number of them may be under way at once.
 type Host struct {
 	Config
-	routes   routes
-	partial  map[string]bool // the queues of Config.BatchResponses
-	traffic  traffic
-	stuck    atomic.Bool     // some run has not come back
-	stopping context.Context // cancelled with [runtime.Shutdown] when the process is to end
-	stop     context.CancelCauseFunc
+	routes    routes
+	partial   map[string]bool // the queues of Config.BatchResponses
+	inFlight  inFlight
+	abandoned atomic.Bool     // some run has not come back
+	stopping  context.Context // cancelled with [runtime.Shutdown] when the process is to end
+	stop      context.CancelCauseFunc
 }
 
 // New makes a host. The error says which field of the configuration is wrong.
@@ -119,7 +119,7 @@ func setDefault[T comparable](field *T, v T) {
 
 // invocation is one call of the function.
 type invocation struct {
-	allowance
+	timeBudget
 	ctx    context.Context // of all its runs
 	log    *zap.Logger
 	id     string // of the request
@@ -138,14 +138,14 @@ func (h *Host) Invoke(ctx context.Context, payload []byte) (answer []byte, err e
 	defer end()
 	defer func() {
 		if p := recover(); p != nil {
-			answer, err = nil, failure(h.panicked(i.log, p), false)
+			answer, err = nil, failure(h.logPanic(i.log, p), false)
 		}
 	}()
-	answer, failed = h.answer(i, payload)
-	h.flush(i.ctx, i.left(h.Clock.ElapsedMax()))
+	answer, failed = h.dispatch(i, payload)
+	h.flush(i.ctx, i.remaining(h.Clock.ElapsedMax()))
 	if failed != nil {
 		// Other invocations of the process must not end with it.
-		return nil, failure(failed, h.stuck.Load() && h.traffic.alone())
+		return nil, failure(failed, h.abandoned.Load() && h.inFlight.single())
 	}
 	return answer, nil
 }
@@ -153,7 +153,7 @@ func (h *Host) Invoke(ctx context.Context, payload []byte) (answer []byte, err e
 // begin takes an invocation in. end is called when its answer is ready.
 func (h *Host) begin(ctx context.Context) (i *invocation, end func(), failed *runtime.Error) {
 	now := h.Clock.Read()
-	pause, ok := h.traffic.enter(now.Wall)
+	pause, ok := h.inFlight.add(now.Wall)
 	if !ok {
 		return nil, nil, runtime.Errorf(runtime.HostShutdown, "%s", runtime.Shutdown{}.Error())
 	}
@@ -167,7 +167,7 @@ func (h *Host) begin(ctx context.Context) (i *invocation, end func(), failed *ru
 		i.log = h.Log.With(zap.String("requestId", lc.AwsRequestID))
 	}
 	if deadline, ok := ctx.Deadline(); ok {
-		i.allowance = allow(now.ElapsedMax, deadline.Round(0).Sub(now.Wall), h.Margin)
+		i.timeBudget = newTimeBudget(now.ElapsedMax, deadline.Round(0).Sub(now.Wall), h.Margin)
 	}
 	// Runs keep the context's values but not its deadline: they have ends of
 	// their own, on both clocks.
@@ -177,42 +177,42 @@ func (h *Host) begin(ctx context.Context) (i *invocation, end func(), failed *ru
 	return i, func() {
 		detach()
 		cancel(nil)
-		h.traffic.leave(h.Clock.Now().Wall)
+		h.inFlight.done(h.Clock.Now().Wall)
 	}, nil
 }
 
-// answer finds out what kind of event came in, and has it run.
-func (h *Host) answer(i *invocation, payload []byte) ([]byte, *runtime.Error) {
+// dispatch finds out what kind of event came in, and has it run.
+func (h *Host) dispatch(i *invocation, payload []byte) ([]byte, *runtime.Error) {
 	event, failed := runtime.ParseEvent(payload)
 	if failed != nil {
-		h.refused(i, failed)
+		h.logRefused(i, failed)
 		return nil, failed
 	}
 	switch kindOf(event) {
 	case httpKind:
-		return h.serve(i, event.(value.Map))
+		return h.serveHTTP(i, event.(value.Map))
 	case batchKind:
 		return h.batch(i, event.(value.Map))
-	case ruleKind:
-		return h.single(i, ruleEvent(event.(value.Map)))
+	case eventBridgeKind:
+		return h.runSingle(i, eventBridgeEvent(event.(value.Map)))
 	}
-	return h.single(i, piece{message: event})
+	return h.runSingle(i, item{message: event})
 }
 
-// single runs a script for an event that came alone.
-func (h *Host) single(i *invocation, p piece) ([]byte, *runtime.Error) {
+// runSingle runs a script for an event that came alone.
+func (h *Host) runSingle(i *invocation, p item) ([]byte, *runtime.Error) {
 	r := h.run(i, p)
 	return r.JSON, r.Error
 }
 
-// panicked reports a panic of ours; nobody outside is told of it.
-func (h *Host) panicked(log *zap.Logger, p any) *runtime.Error {
+// logPanic reports a panic of ours; nobody outside is told of it.
+func (h *Host) logPanic(log *zap.Logger, p any) *runtime.Error {
 	log.Error("the host panicked", zap.Any("panic", p), zap.ByteString("goStack", debug.Stack()))
 	return runtime.Errorf(runtime.HostInternal, "internal error")
 }
 
-// refused reports an event for which nothing was run.
-func (h *Host) refused(i *invocation, e *runtime.Error) {
+// logRefused reports an event for which nothing was run.
+func (h *Host) logRefused(i *invocation, e *runtime.Error) {
 	i.log.Error("the event was refused", errorFields(e)...)
 }
 

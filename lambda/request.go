@@ -13,8 +13,8 @@ import (
 
 // request is an HTTP request that came as an event.
 type request struct {
-	piece
-	form answerForm // that the sender understands
+	item
+	format responseFormat // that the sender understands
 }
 
 // readRequest reads a request of a function URL, an HTTP API, a REST API or a
@@ -25,21 +25,21 @@ func readRequest(m value.Map) (request, *runtime.Error) {
 	var method, path, route string
 	event := value.Map{"kind": "http"}
 	if call := mapOf(about, "http"); call != nil && textOf(m, "version") == "2.0" {
-		r.form.cookies = true
+		r.format.cookies = true
 		method, path, route = textOf(call, "method"), textOf(m, "rawPath"), textOf(m, "routeKey")
 		event["ip"], event["cookies"] = call["sourceIp"], cookies(listOf(m, "cookies"))
 		event["query"], event["query_all"] = query(textOf(m, "rawQueryString"))
 	} else {
 		method, path = textOf(m, "httpMethod"), textOf(m, "path")
-		r.form.loadBalancer = mapOf(about, "elb") != nil
-		r.form.severalValues = mapOf(m, "multiValueHeaders") != nil
-		if r.form.loadBalancer {
+		r.format.loadBalancer = mapOf(about, "elb") != nil
+		r.format.severalValues = mapOf(m, "multiValueHeaders") != nil
+		if r.format.loadBalancer {
 			route = textOf(mapOf(about, "elb"), "targetGroupArn")
 		} else {
 			route = method + " " + textOf(m, "resource")
 		}
 		event["ip"] = mapOf(about, "identity")["sourceIp"]
-		event["query"], event["query_all"] = oldQuery(m, r.form.loadBalancer)
+		event["query"], event["query_all"] = restQuery(m, r.format.loadBalancer)
 	}
 	headers := headers(m)
 	if event["cookies"] == nil {
@@ -47,9 +47,9 @@ func readRequest(m value.Map) (request, *runtime.Error) {
 	}
 	event["method"], event["path"], event["headers"] = method, path, headers
 	event["params"], event["request_id"], event["authorizer"] = m["pathParameters"], about["requestId"], about["authorizer"]
-	r.piece = piece{
-		from: requestNames(route, method, path, textOf(about, "domainName")), public: true,
-		around: pick(nil, event), slot: "body", encode: r.form.encode,
+	r.item = item{
+		sources: requestNames(route, method, path, textOf(about, "domainName")), public: true,
+		fields: copyFields(nil, event), messageField: "body", encode: r.format.encode,
 	}
 	body, ok := m["body"].(string)
 	if !ok {
@@ -95,7 +95,7 @@ func headers(m value.Map) value.Map {
 	add := func(name, text string) {
 		name = strings.ToLower(name)
 		if before, ok := out[name].(string); ok {
-			text = before + separator(name) + text // the name in another case
+			text = before + headerSeparator(name) + text // the name in another case
 		}
 		out[name] = text
 	}
@@ -103,7 +103,7 @@ func headers(m value.Map) value.Map {
 	for _, name := range slices.Sorted(maps.Keys(several)) {
 		list, _ := several[name].(value.List)
 		if all := texts(list); len(all) > 0 && name != "" {
-			add(name, strings.Join(all, separator(name)))
+			add(name, strings.Join(all, headerSeparator(name)))
 		}
 	}
 	if several != nil {
@@ -118,7 +118,7 @@ func headers(m value.Map) value.Map {
 	return out
 }
 
-func separator(header string) string {
+func headerSeparator(header string) string {
 	if strings.EqualFold(header, "cookie") {
 		return "; "
 	}
@@ -140,12 +140,12 @@ func cookies(pairs []string) value.Map {
 // query decodes a query string: the first value of each name, and all of them.
 func query(text string) (first, all value.Map) {
 	values, _ := url.ParseQuery(text) // what can't be decoded is left out
-	return bothQueries(values)
+	return queryMaps(values)
 }
 
-// oldQuery is the query of a REST API, decoded, or of a load balancer, which
+// restQuery is the query of a REST API, decoded, or of a load balancer, which
 // leaves it as it was.
-func oldQuery(m value.Map, encoded bool) (first, all value.Map) {
+func restQuery(m value.Map, encoded bool) (first, all value.Map) {
 	values := url.Values{}
 	add := func(name string, list []string) {
 		for _, text := range list {
@@ -163,17 +163,17 @@ func oldQuery(m value.Map, encoded bool) (first, all value.Map) {
 			list, _ := v.(value.List)
 			add(name, texts(list))
 		}
-		return bothQueries(values)
+		return queryMaps(values)
 	}
 	for name, v := range mapOf(m, "queryStringParameters") {
 		if text, ok := v.(string); ok {
 			add(name, []string{text})
 		}
 	}
-	return bothQueries(values)
+	return queryMaps(values)
 }
 
-func bothQueries(values url.Values) (first, all value.Map) {
+func queryMaps(values url.Values) (first, all value.Map) {
 	first, all = value.Map{}, value.Map{}
 	for name, list := range values {
 		first[name] = list[0]

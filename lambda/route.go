@@ -64,11 +64,11 @@ func (r routes) find(names []string) Route {
 	return Route{}
 }
 
-// address is whose script is to run.
-type address struct{ tenant, script string }
+// target is whose script is to run.
+type target struct{ tenant, script string }
 
-// agree adds what another says to an address; it may not change it.
-func (a address) agree(tenant, script string) (address, *runtime.Error) {
+// merge adds what another says to an address; it may not change it.
+func (a target) merge(tenant, script string) (target, *runtime.Error) {
 	switch {
 	case tenant != "" && a.tenant != "" && tenant != a.tenant:
 		return a, runtime.Errorf(runtime.TenantMismatch, "the event names another tenant than the one that it belongs to")
@@ -85,20 +85,20 @@ func (a address) agree(tenant, script string) (address, *runtime.Error) {
 }
 
 // resolve finds out whose script a piece is for, and its event.
-func (h *Host) resolve(i *invocation, p piece) (a address, event any, failed *runtime.Error) {
-	names := append(p.from, i.arn, "*")
+func (h *Host) resolve(i *invocation, p item) (a target, event any, failed *runtime.Error) {
+	names := append(p.sources, i.arn, "*")
 	route := h.routes.find(names)
-	if a, failed = (address{tenant: i.tenant}).agree(string(route.Tenant), route.Script); failed != nil {
+	if a, failed = (target{tenant: i.tenant}).merge(string(route.Tenant), route.Script); failed != nil {
 		return a, nil, failed
 	}
 	message := p.message
 	if !p.public {
-		letter, ok, failed := openEnvelope(p.message)
+		letter, ok, failed := readEnvelope(p.message)
 		if failed != nil {
 			return a, nil, failed
 		}
 		if ok {
-			if a, failed = a.agree(letter.tenant, letter.script); failed != nil {
+			if a, failed = a.merge(letter.tenant, letter.script); failed != nil {
 				return a, nil, failed
 			}
 			message = letter.event
@@ -106,18 +106,18 @@ func (h *Host) resolve(i *invocation, p piece) (a address, event any, failed *ru
 	}
 	switch {
 	case a.tenant == "":
-		return a, nil, runtime.Errorf(runtime.TenantUnknown, "nobody says whose event it is: it needs a route for %s", orEnvelope(p))
+		return a, nil, runtime.Errorf(runtime.TenantUnknown, "nobody says whose event it is: it needs a route for %s", routeHint(p))
 	case a.script == "":
-		return a, nil, runtime.Errorf(runtime.ScriptNotFound, "nobody says which script is to run: it needs a route for %s", orEnvelope(p))
+		return a, nil, runtime.Errorf(runtime.ScriptNotFound, "nobody says which script is to run: it needs a route for %s", routeHint(p))
 	}
 	return a, p.event(message), nil
 }
 
-// orEnvelope names what would have told more.
-func orEnvelope(p piece) string {
+// routeHint names what would have told more.
+func routeHint(p item) string {
 	where := "the function"
-	if len(p.from) > 0 {
-		where = p.from[0]
+	if len(p.sources) > 0 {
+		where = p.sources[0]
 	}
 	if p.public {
 		return where

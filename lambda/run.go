@@ -12,37 +12,37 @@ import (
 	"github.com/tidelock-lua/tidelock/runtime"
 )
 
-// answerBytesMax is the largest answer that the platform takes.
-const answerBytesMax = 6 << 20
+// responseBytesMax is the largest answer that the platform takes.
+const responseBytesMax = 6 << 20
 
-// serve runs a script for an HTTP request. Whatever happens is an HTTP answer.
-func (h *Host) serve(i *invocation, m value.Map) ([]byte, *runtime.Error) {
+// serveHTTP runs a script for an HTTP request. Whatever happens is an HTTP answer.
+func (h *Host) serveHTTP(i *invocation, m value.Map) ([]byte, *runtime.Error) {
 	r, failed := readRequest(m)
 	if failed != nil {
-		h.refused(i, failed)
-		return r.form.failure(failed, i.id), nil
+		h.logRefused(i, failed)
+		return r.format.failure(failed, i.id), nil
 	}
-	result := h.run(i, r.piece)
+	result := h.run(i, r.item)
 	if result.Error != nil {
-		return r.form.failure(result.Error, i.id), nil
+		return r.format.failure(result.Error, i.id), nil
 	}
 	return result.JSON, nil
 }
 
 // run runs a script for a piece and reports how that went. It comes back before
 // the platform's deadline, whatever the script does.
-func (h *Host) run(i *invocation, p piece) (r *runtime.Result) {
+func (h *Host) run(i *invocation, p item) (r *runtime.Result) {
 	defer func() {
 		if p := recover(); p != nil {
-			r = &runtime.Result{Error: h.panicked(i.log, p)}
+			r = &runtime.Result{Error: h.logPanic(i.log, p)}
 		}
 	}()
 	inv, failed := h.invocation(i, p)
 	if failed != nil {
-		h.refused(i, failed)
+		h.logRefused(i, failed)
 		return &runtime.Result{Error: failed}
 	}
-	shortened := i.prepare(inv, h.Clock)
+	shortened := i.applyBudget(inv, h.Clock)
 	if inv.Limits.Timeout <= 0 && shortened {
 		r = &runtime.Result{ID: inv.ID, Error: i.timedOut(0)}
 	} else {
@@ -56,7 +56,7 @@ func (h *Host) run(i *invocation, p piece) (r *runtime.Result) {
 }
 
 // invocation prepares what the engine is to run.
-func (h *Host) invocation(i *invocation, p piece) (*runtime.Invocation, *runtime.Error) {
+func (h *Host) invocation(i *invocation, p item) (*runtime.Invocation, *runtime.Error) {
 	a, event, failed := h.resolve(i, p)
 	if failed != nil {
 		return nil, failed
@@ -67,7 +67,7 @@ func (h *Host) invocation(i *invocation, p piece) (*runtime.Invocation, *runtime
 	}
 	inv.ID = runtime.NewID(h.Clock.Now().Wall)
 	inv.Event, inv.Encode = event, p.encode
-	inv.Limits.ResultBytes = min(inv.Limits.WithDefaults().ResultBytes, answerBytesMax)
+	inv.Limits.ResultBytes = min(inv.Limits.WithDefaults().ResultBytes, responseBytesMax)
 	inv.Log = h.RunLog(i.log, inv)
 	return inv, nil
 }
@@ -79,14 +79,14 @@ func (h *Host) await(i *invocation, inv *runtime.Invocation) *runtime.Result {
 	go func() {
 		defer func() {
 			if p := recover(); p != nil {
-				done <- &runtime.Result{ID: inv.ID, Error: h.panicked(i.log, p)}
+				done <- &runtime.Result{ID: inv.ID, Error: h.logPanic(i.log, p)}
 			}
 		}()
 		done <- h.Engine.Run(i.ctx, *inv)
 	}()
 	var late <-chan time.Time
-	if i.end != 0 {
-		timer := time.NewTimer(i.left(h.Clock.ElapsedMax()))
+	if i.deadline != 0 {
+		timer := time.NewTimer(i.remaining(h.Clock.ElapsedMax()))
 		defer timer.Stop()
 		late = timer.C
 	}
@@ -95,7 +95,7 @@ func (h *Host) await(i *invocation, inv *runtime.Invocation) *runtime.Result {
 		return r
 	case <-late:
 	}
-	h.stuck.Store(true)
+	h.abandoned.Store(true)
 	i.log.Error("a run has not come back and is abandoned", zap.String("runId", inv.ID))
 	return &runtime.Result{ID: inv.ID, Error: runtime.Errorf(runtime.Timeout, "the run has not come back from a native call")}
 }

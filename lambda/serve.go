@@ -32,14 +32,14 @@ func (h *Host) Serve() {
 
 // Bounds of what happens after SIGTERM. The platform kills after 500 ms.
 const (
-	stopTime   = 350 * time.Millisecond // for runs to release their locks
-	answerTime = 50 * time.Millisecond  // for answers, which aws-lambda-go sends after we have returned them
+	stopTime     = 350 * time.Millisecond // for runs to release their locks
+	responseTime = 50 * time.Millisecond  // for answers, which aws-lambda-go sends after we have returned them
 )
 
 // terminate ends the process in order.
 func (h *Host) terminate() {
 	h.stop(runtime.Shutdown{})
-	idle, busy := h.traffic.stop()
+	idle, busy := h.inFlight.close()
 	late := time.NewTimer(stopTime)
 	defer late.Stop()
 	select {
@@ -47,9 +47,9 @@ func (h *Host) terminate() {
 	case <-late.C:
 		h.Log.Warn("a run has not come back before the end of the process")
 	}
-	h.flush(context.Background(), answerTime)
+	h.flush(context.Background(), responseTime)
 	if busy {
-		<-time.After(answerTime)
+		<-time.After(responseTime)
 	}
 	h.Exit(0)
 }
@@ -72,10 +72,10 @@ func (w standardLog) Write(text []byte) (int, error) {
 // initTime bounds how long it may take to report a failed start.
 const initTime = 2 * time.Second
 
-// FailInit tells the platform why the process can't start: aws-lambda-go never
+// ReportInitError tells the platform why the process can't start: aws-lambda-go never
 // does, and the platform would speak of a crash. api is the value of
 // AWS_LAMBDA_RUNTIME_API.
-func FailInit(api string, failed *runtime.Error) error {
+func ReportInitError(api string, failed *runtime.Error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), initTime)
 	defer cancel()
 	body, err := stdjson.Marshal(struct {

@@ -41,7 +41,7 @@ func main() {
 	}
 	log.Error("the function can't start", zap.String("errorType", string(failed.Type)), zap.String("errorMessage", failed.Message))
 	if api := os.Getenv(envAPI); api != "" {
-		if err := lambda.FailInit(api, failed); err != nil {
+		if err := lambda.ReportInitError(api, failed); err != nil {
 			log.Error("the platform was not told", zap.Error(err))
 		}
 	}
