@@ -20,14 +20,14 @@ import (
 	"github.com/tidelock-lua/tidelock/runtime"
 )
 
-// responseFormat is the form of HTTP answers that a sender understands.
+// responseFormat is the format of HTTP responses that a sender understands.
 type responseFormat struct {
-	cookies       bool // it has a field for them: function URLs and HTTP APIs
+	cookies       bool // has a field for cookies: function URLs and HTTP APIs
 	loadBalancer  bool
-	severalValues bool // of one header
+	severalValues bool // has lists of values for headers
 }
 
-// httpResponse is an HTTP answer.
+// httpResponse is an HTTP response.
 type httpResponse struct {
 	status  int
 	headers map[string][]string // names in lower case
@@ -35,8 +35,8 @@ type httpResponse struct {
 	body    string
 }
 
-// encode makes an answer of what a script returned: nothing, or a table with
-// status, headers, cookies and body.
+// encode encodes the HTTP response that a script returned: nothing, or a table
+// with status, headers, cookies and body.
 func (f responseFormat) encode(v any, max int64) ([]byte, *runtime.Error) {
 	r, err := readResponse(v, max)
 	if err == nil && len(r.cookies) > 1 && !f.cookies && !f.severalValues {
@@ -60,8 +60,8 @@ func tooLarge(max int64) *runtime.Error {
 	return runtime.Errorf(runtime.ResultTooLarge, "the answer has more bytes than the %d that are allowed", max)
 }
 
-// failure is the answer to a request whose run failed. Where in the script it
-// failed is nobody's business outside.
+// failure returns the response to a request whose run failed. It doesn't tell the
+// client where in the script.
 func (f responseFormat) failure(e *runtime.Error, requestID string) []byte {
 	body := value.Map{"type": string(e.Type), "message": e.Message, "retryable": e.Retryable}
 	if e.Code != "" {
@@ -78,7 +78,7 @@ func (f responseFormat) failure(e *runtime.Error, requestID string) []byte {
 	return f.render(httpResponse{status: status, headers: map[string][]string{"content-type": {typeJSON}}, body: string(text)})
 }
 
-// readResponse checks what a script returned. Its errors name the field.
+// readResponse checks the table that a script returned. Its errors name the field.
 func readResponse(v any, max int64) (r httpResponse, err error) {
 	if v == nil {
 		return httpResponse{status: http.StatusNoContent}, nil
@@ -187,8 +187,8 @@ const (
 	typeBytes = "application/octet-stream"
 )
 
-// setBody takes a string as it is; a table becomes JSON. A body whose type the
-// script doesn't tell gets one.
+// setBody sets the body to a string, or to a table as JSON, and sets its content
+// type if the script hasn't.
 func (r *httpResponse) setBody(v any, max int64) error {
 	kind := typeText
 	switch v := v.(type) {
@@ -214,6 +214,8 @@ func (r *httpResponse) setBody(v any, max int64) error {
 	return nil
 }
 
+// fieldError returns an error about a field of the result; "" is the result
+// itself.
 func fieldError(field, format string, args ...any) error {
 	if field != "" {
 		field = "." + field
@@ -223,7 +225,7 @@ func fieldError(field, format string, args ...any) error {
 
 func isNull(v any) bool { return v == nil || v == value.Null{} }
 
-// render writes an answer in the sender's form.
+// render returns a response in the sender's format.
 func (f responseFormat) render(r httpResponse) []byte {
 	out := struct {
 		Status      int                 `json:"statusCode"`
