@@ -34,7 +34,7 @@ func grouped(bodies ...string) string {
 
 func partial(c *lambda.Config) { c.BatchResponses = []string{queueARN, fifoARN} }
 
-func TestABatchIsAnsweredMessageByMessageWhereTheMappingTakesThat(t *testing.T) {
+func TestBatchResponse(t *testing.T) {
 	const none = `{"batchItemFailures":[]}`
 	failed := func(ids ...string) string {
 		for n, id := range ids {
@@ -81,7 +81,7 @@ func TestABatchIsAnsweredMessageByMessageWhereTheMappingTakesThat(t *testing.T) 
 	}
 }
 
-func TestAScriptSeesAMessageWithItsAttributes(t *testing.T) {
+func TestBatchEventHasTheMessageAndItsAttributes(t *testing.T) {
 	const around = `"attributes":{"ApproximateReceiveCount":"2"},"body":%s,"id":"1","kind":"sqs","message_attributes":{"b":"a","n":"1"},"queue":"` + queueARN + `"}`
 	for body, want := range map[string]string{
 		`"text"`:      `"text"`,
@@ -116,7 +116,7 @@ func returningError(c *lambda.Config) {
 	folder[0] = renamed{folder[0]}
 }
 
-func TestMessagesRunAtOnceUpToABoundAndThoseOfAGroupInTurn(t *testing.T) {
+func TestBatchConcurrencyIsBoundedAndGroupsRunInOrder(t *testing.T) {
 	for _, test := range []struct {
 		name        string
 		concurrency int
@@ -140,7 +140,7 @@ func TestMessagesRunAtOnceUpToABoundAndThoseOfAGroupInTurn(t *testing.T) {
 	}
 }
 
-func TestMessagesForWhichNoTimeIsLeftComeAgain(t *testing.T) {
+func TestBatchMessagesWithoutTimeLeftAreDeliveredAgain(t *testing.T) {
 	one := func(c *lambda.Config) { c.Concurrency = 1; partial(c) }
 	slow := work(850, false)
 	inFakeTime(t, one, func(t *testing.T, f *function) {

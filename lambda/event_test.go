@@ -8,7 +8,7 @@ import (
 	"github.com/tidelock-lua/tidelock/lambda"
 )
 
-func TestADirectEventReachesTheScriptAsItIs(t *testing.T) {
+func TestEventDirectReachesTheScriptUnchanged(t *testing.T) {
 	inFakeTime(t, all("echo"), func(t *testing.T, f *function) {
 		for _, test := range []struct{ event, answer, failed string }{
 			{"", "null", ""},
@@ -61,7 +61,7 @@ func message(id, body, more string) string {
 		`"eventSource":"aws:sqs","eventSourceARN":"` + queueARN + `","awsRegion":"eu-west-1"}`
 }
 
-func TestWhatAServiceSendsReachesTheScriptInOneShape(t *testing.T) {
+func TestEventOfServiceHasOneShape(t *testing.T) {
 	for _, test := range []struct{ name, script, event, want string }{
 		{"EventBridge", "echo", eventBridgeEvent, `{"account":"123456789012","detail":{"n":1},"detail_type":"Scheduled Event","id":"53dc4d37",` +
 			`"kind":"eventbridge","region":"eu-west-1","resources":["` + ruleARN + `"],"source":"aws.events","time":"2026-10-08T16:53:06Z"}`},
@@ -90,7 +90,7 @@ func TestWhatAServiceSendsReachesTheScriptInOneShape(t *testing.T) {
 	}
 }
 
-func TestWhoseScriptRuns(t *testing.T) {
+func TestResolveTarget(t *testing.T) {
 	const acme, unnamed = `{"tenant":"acme","script":"echo","event":`, "nobody says whose event it is"
 	route := lambda.Route{Match: aliasARN, Tenant: "acme", Script: "echo"}
 	for _, test := range []struct {
@@ -137,7 +137,7 @@ func TestWhoseScriptRuns(t *testing.T) {
 	}
 }
 
-func TestAnErrorOfOneTenantNamesNoOther(t *testing.T) {
+func TestResolveErrorNamesNoOtherTenant(t *testing.T) {
 	inFakeTime(t, all("echo"), func(t *testing.T, f *function) {
 		_, failed := f.invoke(`{"tenant":"beta","script":"echo"}`, call{})
 		if want := "Tenant.Mismatch: the event names another tenant than the one that it belongs to"; failed != want {
@@ -146,7 +146,7 @@ func TestAnErrorOfOneTenantNamesNoOther(t *testing.T) {
 	})
 }
 
-func TestARequestFindsTheMostExactRoute(t *testing.T) {
+func TestRouteMostExactMatchCounts(t *testing.T) {
 	in := func(match string) lambda.Route { return lambda.Route{Match: match, Tenant: "acme", Script: "reply"} }
 	wrong := func(match string) lambda.Route { return lambda.Route{Match: match, Tenant: "acme", Script: "missing"} }
 	for _, test := range []struct {
@@ -177,7 +177,7 @@ func TestARequestFindsTheMostExactRoute(t *testing.T) {
 }
 
 // Anybody may send a request: its body chooses nobody's script.
-func TestTheBodyOfARequestIsNoEnvelope(t *testing.T) {
+func TestRequestBodyIsNoEnvelope(t *testing.T) {
 	const event = `{"version":"2.0","rawPath":"/","requestContext":{"http":{"method":"POST"}},"body":"{\"tenant\":\"acme\",\"script\":\"nothing\"}"}`
 	inFakeTime(t, nil, func(t *testing.T, f *function) {
 		got, _ := f.invoke(event, call{})

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	select {}
 }
 
-func TestAServerEndsWithATestThatIsKilled(t *testing.T) {
+func TestServerEndsWithAKilledTest(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Log("elsewhere a killed test leaves its server behind")
 		return

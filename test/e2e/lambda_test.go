@@ -152,7 +152,7 @@ func request(method, path, body string, base64 bool) string {
 }
 
 // One process answers them all: none of these costs the environment.
-func TestAFunctionAnswersEachInvocation(t *testing.T) {
+func TestLambdaAnswersEachInvocation(t *testing.T) {
 	t.Parallel()
 	f := startFunction(t)
 	lambdaapi.Await(t, "the first question", f.Ready)
@@ -248,7 +248,7 @@ func TestAFunctionAnswersEachInvocation(t *testing.T) {
 	})
 }
 
-func TestAFunctionTakesSeveralInvocationsAtOnce(t *testing.T) {
+func TestLambdaConcurrentInvocations(t *testing.T) {
 	t.Parallel()
 	const at, each = 8, 20
 	f := startFunction(t, fmt.Sprintf("AWS_LAMBDA_MAX_CONCURRENCY=%d", at))
@@ -280,7 +280,7 @@ func TestAFunctionTakesSeveralInvocationsAtOnce(t *testing.T) {
 	}
 }
 
-func TestAFunctionThatIsIdleEndsAtOnce(t *testing.T) {
+func TestLambdaIdleEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	f := startFunction(t)
 	lambdaapi.Await(t, "an extension", f.Registered)
@@ -292,7 +292,7 @@ func TestAFunctionThatIsIdleEndsAtOnce(t *testing.T) {
 	}
 }
 
-func TestAFunctionThatCanNotStartTellsThePlatformWhy(t *testing.T) {
+func TestLambdaInitErrorIsReported(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, config, env, want string }{
 		{"an unknown key", "tenants: { acme: {} }\ncolour: red", "", "tidelock.yaml:2: colour: unknown key"},
@@ -332,7 +332,7 @@ func TestAFunctionThatCanNotStartTellsThePlatformWhy(t *testing.T) {
 // A function's lock must be free when its process has ended: nobody wakes up to
 // release it. The platform grants half a second for that, which a busy machine
 // may exceed, so that one of three times is enough.
-func testFunctionTerminated(t *testing.T, tb *table) {
+func testLambdaTerminated(t *testing.T, tb *table) {
 	for n := 1; ; n++ {
 		f := startFunction(t, tb.functionEnv(tb.endpoint)...)
 		p := f.Send(lambdaapi.Invocation{Payload: envelope("hold", "null"), Timeout: time.Minute})
@@ -359,7 +359,7 @@ func testFunctionTerminated(t *testing.T, tb *table) {
 
 // A process that was frozen uses no connection from before: the other side has
 // forgotten it.
-func testFunctionThawed(t *testing.T, tb *table) {
+func testLambdaThawed(t *testing.T, tb *table) {
 	target, err := url.Parse(tb.endpoint)
 	if err != nil {
 		t.Fatal(err)
@@ -400,7 +400,7 @@ func testFunctionThawed(t *testing.T, tb *table) {
 
 // Spans are sent before the answer: the environment may be frozen, or thrown
 // away, after it.
-func TestAFunctionSendsItsSpansBeforeItAnswers(t *testing.T) {
+func TestLambdaSendsSpansBeforeTheResponse(t *testing.T) {
 	t.Parallel()
 	sent := make(chan string, 100)
 	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -433,7 +433,7 @@ func TestAFunctionSendsItsSpansBeforeItAnswers(t *testing.T) {
 }
 
 // A collector that doesn't answer costs a bounded time, and no answer.
-func TestAFunctionAnswersWithoutItsCollector(t *testing.T) {
+func TestLambdaAnswersWithoutACollector(t *testing.T) {
 	t.Parallel()
 	over := make(chan struct{})
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-over }))

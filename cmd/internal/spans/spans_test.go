@@ -35,7 +35,7 @@ func collector(t *testing.T, status int) (endpoint string, got chan string) {
 	return s.URL, got
 }
 
-func TestSpansAreSentAsOTLPHasThem(t *testing.T) {
+func TestOTLPExportsSpans(t *testing.T) {
 	endpoint, got := collector(t, 200)
 	otlp, err := NewOTLP(endpoint)
 	if err != nil {
@@ -90,7 +90,7 @@ func TestSpansAreSentAsOTLPHasThem(t *testing.T) {
 	}
 }
 
-func TestACollectorThatRefusesIsAnError(t *testing.T) {
+func TestOTLPRefusedByTheCollectorIsAnError(t *testing.T) {
 	endpoint, _ := collector(t, 503)
 	otlp, err := NewOTLP(endpoint + "/other")
 	if err != nil {
@@ -107,7 +107,7 @@ func TestACollectorThatRefusesIsAnError(t *testing.T) {
 	}
 }
 
-func TestTheParentIsWhatXRaySays(t *testing.T) {
+func TestXRayParent(t *testing.T) {
 	for _, test := range []struct {
 		name, header string
 		trace, span  string

@@ -131,7 +131,7 @@ func TestMetricsKeepOldNames(t *testing.T) {
 	}
 }
 
-func TestTheContextOfARequestIsSmallWhateverItsHeader(t *testing.T) {
+func TestExtractBoundsTheContext(t *testing.T) {
 	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 	for _, test := range []struct {
 		state []string
@@ -152,7 +152,7 @@ func TestTheContextOfARequestIsSmallWhateverItsHeader(t *testing.T) {
 	}
 }
 
-func TestSpansShowARunItsCallsAndItsLocks(t *testing.T) {
+func TestSpansOfARunItsCallsAndItsLocks(t *testing.T) {
 	exporter := tracetest.NewInMemoryExporter()
 	traces := spans.New(exporter)
 	result := run(t, NewMetrics(), traces, locked+"\n")

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestTheLogOfLibrariesHasNoDataOfTenants(t *testing.T) {
+func TestStandardLogHasNoDataOfTenants(t *testing.T) {
 	defer stdlog.SetOutput(os.Stderr)
 	defer stdlog.SetFlags(stdlog.Flags())
 	var out bytes.Buffer
