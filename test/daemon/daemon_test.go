@@ -17,11 +17,11 @@ import (
 	"github.com/tidelock-lua/tidelock/test/daemon"
 )
 
-// playing is set where this program plays a test that has a server.
-const playing = "DAEMON_TEST_PLAYS"
+// envServe is set where this program stands for a test that has a server.
+const envServe = "DAEMON_TEST_SERVE"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(playing) == "" {
+	if os.Getenv(envServe) == "" {
 		os.Exit(m.Run())
 	}
 	folder, err := daemon.NewFolder("tidelock-daemon")
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	folder.Remove() // nobody else will
+	folder.Remove() // the process will be killed
 	fmt.Println(p.PID())
 	select {}
 }
@@ -43,7 +43,7 @@ func TestServerEndsWithAKilledTest(t *testing.T) {
 		return
 	}
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), playing+"=1")
+	cmd.Env = append(os.Environ(), envServe+"=1")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func TestServerEndsWithAKilledTest(t *testing.T) {
 		if state(pid) == "" || state(pid) == "Z" {
 			return
 		}
-		time.Sleep(10 * time.Millisecond) // between two looks
+		time.Sleep(10 * time.Millisecond) // between two polls
 	}
 	t.Errorf("the server is still there: %s", state(pid))
 }

@@ -6,9 +6,9 @@ import (
 	"syscall"
 )
 
-// dieWithParent makes the process end when the one of the test dies, and run
-// without privileges. It is asked, not killed: a server of several processes
-// ends them all only if it is asked.
+// dieWithParent makes a process get SIGQUIT when the test dies, and run without
+// privileges. It is not SIGKILL, because a server of several processes ends them
+// all only if it can handle the signal.
 func dieWithParent(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGQUIT}
 	if os.Getuid() == 0 {

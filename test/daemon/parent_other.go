@@ -4,6 +4,6 @@ package daemon
 
 import "os/exec"
 
-// dieWithParent does nothing: there is no such request outside Linux. A test that
-// ends in order still ends its server.
+// dieWithParent does nothing: other systems have no such signal. A test that ends
+// in order still stops its server.
 func dieWithParent(*exec.Cmd) {}

@@ -1,11 +1,10 @@
-// Package lambdaapi is AWS Lambda's Runtime API and Extensions API on loopback,
-// for tests and benchmarks of programs that run there. It hands out invocations
-// one by one and keeps what the program answers, headers and trailers included.
+// Package lambdaapi is a fake of AWS Lambda's Runtime API and Extensions API, for
+// tests and benchmarks of programs that run there. It serves invocations to the
+// program and keeps the responses, with their headers and trailers.
 //
-// As on the platform an invocation is complete when the program, having
-// answered, asks for another one. The fake is strict: answers to what was not
-// handed out, second answers and answers that are too large are refused, as
-// there.
+// As on the platform an invocation is complete when the program polls for the
+// next one after its response. And as there, responses to unknown invocations,
+// second responses and responses that are too large are refused.
 package lambdaapi
 
 import (
@@ -22,76 +21,77 @@ import (
 	"time"
 )
 
-// ResponseBytesMax is the largest answer that the platform takes.
+// ResponseBytesMax is the size of the largest response that the platform takes.
 const ResponseBytesMax = 6<<20 + 100
 
 // Invocation is one call of the function.
 type Invocation struct {
 	Payload string
-	// Timeout is the function's. Default 3 s, as there.
+	// Timeout is the function's timeout. The default is 3 s, as on the platform.
 	Timeout time.Duration
 	// Tenant is the platform's tenant id; "" for a function without isolation.
 	Tenant string
-	// ARN is the function's, as it was called. Default one without alias.
+	// ARN is the function's ARN, as it was called. The default is [FunctionARN].
 	ARN string
-	// Header has more headers, or other ones; an empty value leaves one out.
+	// Header adds headers, or replaces them; an empty value leaves one out.
 	Header map[string]string
 }
 
 // FunctionARN is the default of [Invocation.ARN].
 const FunctionARN = "arn:aws:lambda:eu-west-1:123456789012:function:scripts"
 
-// Response is what the program has posted.
+// Response is a request by which the program has answered.
 type Response struct {
-	// Path is what it was posted to: "response", "error" or "init/error".
+	// Path is the end of its path: "response", "error" or "init/error".
 	Path   string
 	Body   string
 	Header http.Header
-	// Trailer is what came after a body that was streamed.
+	// Trailer are the trailers of a streamed body.
 	Trailer http.Header
-	// Status is how the fake has answered.
+	// Status is the status that the fake has answered with.
 	Status int
 }
 
-// OK says whether the invocation succeeded.
+// OK reports whether the invocation succeeded.
 func (a Response) OK() bool { return a.Path == "response" && a.Status == http.StatusAccepted }
 
-// Pending is an invocation on its way.
+// Pending is an invocation that was sent.
 type Pending struct {
+	// ID is the id of the request.
 	ID string
-	// Taken is closed when the program has taken it.
+	// Taken is closed when the program has received the invocation.
 	Taken chan struct{}
-	// Responded gets what was posted.
+	// Responded receives the response.
 	Responded chan Response
-	// Complete is closed when the program has asked for another one since.
+	// Complete is closed when the program polls after its response.
 	Complete chan struct{}
 
 	Invocation
 	responded bool
 }
 
-// API is a fake of the APIs.
+// API is a fake of both APIs.
 type API struct {
 	// Address is the value of AWS_LAMBDA_RUNTIME_API.
 	Address string
-	// InitErrors gets what is posted as failed starts.
+	// InitErrors receives the error of a failed start.
 	InitErrors chan Response
-	// Ready is closed when the program first asks for an invocation.
+	// Ready is closed when the program first polls for an invocation.
 	Ready chan struct{}
 	// Registered is closed when an extension has registered and waits.
 	Registered chan struct{}
 
-	queue   chan *Pending
+	queue  chan *Pending
 	closed chan struct{}
 
-	mu     sync.Mutex          // guards what follows
-	taken  map[string]*Pending // that were taken
-	incomplete   []*Pending          // answered and not complete, the oldest first
-	polled  bool
-	number int
+	mu         sync.Mutex          // guards the fields below
+	taken      map[string]*Pending // by id, received by the program
+	incomplete []*Pending          // with a response, the oldest first
+	polled     bool
+	number     int
 }
 
-// Start starts a fake that ends with its test.
+// Start starts a fake that is stopped at the end of its test.
 func Start(tb testing.TB) *API {
 	tb.Helper()
 	a, end := Run()
@@ -99,7 +99,7 @@ func Start(tb testing.TB) *API {
 	return a
 }
 
-// Run is [Start] for a program that is no test.
+// Run starts a fake that end stops.
 func Run() (a *API, end func()) {
 	a = &API{
 		InitErrors: make(chan Response, 1), Ready: make(chan struct{}), Registered: make(chan struct{}),
@@ -125,7 +125,7 @@ func Run() (a *API, end func()) {
 	}
 }
 
-// wait waits until the program goes, or the fake ends.
+// wait waits until the program disconnects, or the fake is stopped.
 func (a *API) wait(r *http.Request) {
 	select {
 	case <-r.Context().Done():
@@ -133,7 +133,7 @@ func (a *API) wait(r *http.Request) {
 	}
 }
 
-// Send hands an invocation to the program as soon as it asks for one.
+// Send sends an invocation, which the program receives when it polls.
 func (a *API) Send(inv Invocation) *Pending {
 	a.mu.Lock()
 	a.number++
@@ -152,7 +152,7 @@ func (a *API) Send(inv Invocation) *Pending {
 	return p
 }
 
-// next hands out an invocation.
+// next answers a poll with an invocation.
 func (a *API) next(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	if !a.polled {
@@ -181,7 +181,7 @@ func (a *API) next(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	close(p.Taken)
-	_, _ = io.WriteString(w, p.Payload) // a program that has gone is noticed by its test
+	_, _ = io.WriteString(w, p.Payload) // a test notices when its program has gone
 }
 
 func (p *Pending) headers() map[string]string {
@@ -205,7 +205,7 @@ func (p *Pending) headers() map[string]string {
 	return out
 }
 
-// respond takes the answer to an invocation.
+// respond takes the response to an invocation.
 func (a *API) respond(w http.ResponseWriter, r *http.Request) {
 	got := readResponse(r)
 	a.mu.Lock()
@@ -242,7 +242,7 @@ func (a *API) initError(w http.ResponseWriter, r *http.Request) {
 }
 
 func readResponse(r *http.Request) Response {
-	body, _ := io.ReadAll(r.Body) // what is cut off is compared as it is
+	body, _ := io.ReadAll(r.Body) // a test compares what was received
 	return Response{
 		Path: r.PathValue("path"), Body: string(body), Header: r.Header.Clone(), Trailer: r.Trailer.Clone(),
 		Status: http.StatusAccepted,

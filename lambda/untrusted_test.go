@@ -15,7 +15,7 @@ import (
 )
 
 // Some senders write null where others write nothing.
-func TestResponseNullFieldsCountAsMissing(t *testing.T) {
+func TestEventNullFieldsCountAsMissing(t *testing.T) {
 	null := func(event, field string) string { return strings.Replace(event, "{", `{"`+field+`":null,`, 1) }
 	context := func(event, field string) string {
 		return strings.Replace(event, `"requestContext":{`, `"requestContext":{"`+field+`":null,`, 1)
