@@ -46,14 +46,14 @@ func TestBatchResponse(t *testing.T) {
 	for _, test := range []struct {
 		name, event string
 		configure   func(*lambda.Config)
-		answer      string
+		response    string
 		failed      string
 		begun       int32
 	}{
 		{"all good", records(ok, ok, ok), partial, none, "", 3},
 		{"one bad", records(ok, bad, ok), partial, failed("2"), "", 3},
 		{"all bad", records(bad, bad), partial, failed("1", "2"), "", 2},
-		{"a tenant that nobody knows", records(ok, `"{\"tenant\":\"gamma\",\"script\":\"work\"}"`), partial, failed("2"), "", 1},
+		{"an unknown tenant", records(ok, `"{\"tenant\":\"gamma\",\"script\":\"work\"}"`), partial, failed("2"), "", 1},
 		{"no envelope and no route", records(`"text"`, ok), partial, failed("1"), "", 1},
 		{"without the switch, all good", records(ok, ok), nil, "null", "", 2},
 		{"without the switch, one bad", records(ok, bad, ok), nil, "", "Script.Raised: one of 3 messages failed, so all of them come again: bad: 2", 3},
@@ -68,11 +68,11 @@ func TestBatchResponse(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			inFakeTime(t, test.configure, func(t *testing.T, f *function) {
-				if strings.HasPrefix(test.answer, `{"Records"`) { // its first record decides what it is
+				if strings.HasPrefix(test.response, `{"Records"`) { // its first record decides what it is
 					f.want(test.event, call{}, "", "Tenant.Unknown")
 					return
 				}
-				f.want(test.event, call{}, test.answer, test.failed)
+				f.want(test.event, call{}, test.response, test.failed)
 				if got := f.begun.Load(); got != test.begun {
 					t.Errorf("%d runs began, want %d", got, test.begun)
 				}
@@ -86,17 +86,17 @@ func TestBatchEventHasTheMessageAndItsAttributes(t *testing.T) {
 	for body, want := range map[string]string{
 		`"text"`:      `"text"`,
 		`"{\"a\":1}"`: `"{\"a\":1}"`,
-		`"{\"tenant\":\"acme\",\"script\":\"look\",\"event\":[1]}"`: `[1]`,
+		`"{\"tenant\":\"acme\",\"script\":\"raise_event\",\"event\":[1]}"`: `[1]`,
 	} {
-		look := routed(lambda.Route{Match: queueARN, Tenant: "acme", Script: "look"})
-		inFakeTime(t, func(c *lambda.Config) { look(c); returningError(c) }, func(t *testing.T, f *function) {
+		route := routed(lambda.Route{Match: queueARN, Tenant: "acme", Script: "raise_event"})
+		inFakeTime(t, func(c *lambda.Config) { route(c); raisingEvent(c) }, func(t *testing.T, f *function) {
 			_, failed := f.invoke(records(body), call{})
 			if want := "Script.Raised: " + fmt.Sprintf(`seen: {`+around, want); failed != want {
 				t.Errorf("\n got %s\nwant %s", failed, want)
 			}
 		})
 	}
-	inFakeTime(t, func(c *lambda.Config) { all("look")(c); returningError(c) }, func(t *testing.T, f *function) {
+	inFakeTime(t, func(c *lambda.Config) { all("raise_event")(c); raisingEvent(c) }, func(t *testing.T, f *function) {
 		_, failed := f.invoke(bucketEvent, call{})
 		want := `Script.Raised: seen: {"bucket":"in","kind":"s3","name":"ObjectCreated:Put","object":{"etag":"e","key":"a b/é+.csv","sequencer":"00","size":10},` +
 			`"region":"eu-west-1","time":"2026-10-08T16:53:06Z"}`
@@ -106,8 +106,8 @@ func TestBatchEventHasTheMessageAndItsAttributes(t *testing.T) {
 	})
 }
 
-// returningError adds the script look, which raises what it sees.
-func returningError(c *lambda.Config) {
+// raisingEvent adds the script raise_event, which raises the event that it gets.
+func raisingEvent(c *lambda.Config) {
 	scripts := returning(`error({ code = "seen", message = native.json.encode(event) })`)
 	routes := c.Routes
 	scripts(c)
@@ -131,7 +131,7 @@ func TestBatchConcurrencyIsBoundedAndGroupsRunInOrder(t *testing.T) {
 			inFakeTime(t, func(c *lambda.Config) { c.Concurrency = test.concurrency }, func(t *testing.T, f *function) {
 				began := time.Now()
 				f.want(test.event, call{}, "null", "")
-				// Each run may hand its turn on now and then, which takes 1 ms here.
+				// A run yields now and then, which takes 1 ms here.
 				if took := time.Since(began); took < test.want || took > test.want+50*time.Millisecond {
 					t.Errorf("took %v, want %v", took, test.want)
 				}

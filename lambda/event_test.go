@@ -10,7 +10,7 @@ import (
 
 func TestEventDirectReachesTheScriptUnchanged(t *testing.T) {
 	inFakeTime(t, all("echo"), func(t *testing.T, f *function) {
-		for _, test := range []struct{ event, answer, failed string }{
+		for _, test := range []struct{ event, response, failed string }{
 			{"", "null", ""},
 			{" \n", "null", ""},
 			{"null", "null", ""},
@@ -25,7 +25,7 @@ func TestEventDirectReachesTheScriptUnchanged(t *testing.T) {
 			{"\"\xff\"", "", "Event.Invalid: the event is not JSON: not valid UTF-8"},
 			{`{"a":`, "", "Event.Invalid: the event is not JSON: "},
 		} {
-			f.want(test.event, call{}, test.answer, test.failed)
+			f.want(test.event, call{}, test.response, test.failed)
 		}
 	})
 }
@@ -98,13 +98,13 @@ func TestResolveTarget(t *testing.T) {
 		routes   []lambda.Route
 		platform string
 		event    string
-		answer   string
+		response string
 		failed   string
 	}{
 		{"an envelope", nil, "", acme + `1}`, "1", ""},
 		{"an envelope without event", nil, "", `{"tenant":"acme","script":"echo.lua"}`, "null", ""},
 		{"an envelope with null", nil, "", acme + `null}`, "null", ""},
-		{"nobody", nil, "", `{"a":1}`, "", "Tenant.Unknown: " + unnamed},
+		{"neither", nil, "", `{"a":1}`, "", "Tenant.Unknown: " + unnamed},
 		{"no script", nil, "acme", `{"a":1}`, "", "Script.NotFound: nobody says which script"},
 		{"platform and envelope", nil, "acme", `{"script":"echo","event":2}`, "2", ""},
 		{"platform and envelope agree", nil, "acme", acme + `2}`, "2", ""},
@@ -131,7 +131,7 @@ func TestResolveTarget(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			inFakeTime(t, routed(test.routes...), func(t *testing.T, f *function) {
 				c := call{LambdaContext: lambdacontext.LambdaContext{TenantID: test.platform, InvokedFunctionArn: aliasARN}}
-				f.want(test.event, c, test.answer, test.failed)
+				f.want(test.event, c, test.response, test.failed)
 			})
 		})
 	}
@@ -176,7 +176,7 @@ func TestRouteMostExactMatchCounts(t *testing.T) {
 	}
 }
 
-// Anybody may send a request: its body chooses nobody's script.
+// Any client may send a request: its body must not choose the script.
 func TestRequestBodyIsNoEnvelope(t *testing.T) {
 	const event = `{"version":"2.0","rawPath":"/","requestContext":{"http":{"method":"POST"}},"body":"{\"tenant\":\"acme\",\"script\":\"nothing\"}"}`
 	inFakeTime(t, nil, func(t *testing.T, f *function) {

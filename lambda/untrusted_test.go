@@ -31,7 +31,7 @@ func TestEventNullFieldsCountAsMissing(t *testing.T) {
 		})
 	}
 	inFakeTime(t, all("echo"), func(t *testing.T, f *function) {
-		for _, test := range []struct{ event, answer string }{
+		for _, test := range []struct{ event, response string }{
 			{`{"tenant":null,"script":"echo","event":1}`, "1"},
 			{`{"tenant":"acme","script":null,"event":1}`, "1"},
 			{`{"tenant":null,"script":null,"event":1}`, `{"event":1,"script":null,"tenant":null}`},
@@ -40,7 +40,7 @@ func TestEventNullFieldsCountAsMissing(t *testing.T) {
 			{`{"Records":[null]}`, `{"Records":[null]}`},
 			{`{"httpMethod":"GET","requestContext":null}`, `{"httpMethod":"GET","requestContext":null}`},
 		} {
-			f.want(test.event, call{}, test.answer, "")
+			f.want(test.event, call{}, test.response, "")
 		}
 	})
 }
@@ -57,7 +57,8 @@ func TestRequestHeaderInTwoCasesIsOneHeader(t *testing.T) {
 	})
 }
 
-// Whoever may call chooses the path. Its length costs no more than its reading.
+// Any client may choose the path. Matching a long one costs no more than reading
+// it.
 func TestRouteOfALongPathCostsLittle(t *testing.T) {
 	path := "/a" + strings.Repeat("/", 16<<10)
 	event := strings.Replace(gatewayEvent, `"rawPath":"/orders/7"`, `"rawPath":"`+path+`"`, 1)
@@ -134,7 +135,7 @@ func TestInvokeErrorIsShortText(t *testing.T) {
 }
 
 // The process of several invocations ends when one of them is stuck, but not
-// before the others have their answers.
+// before the others have their responses.
 func TestInvokeAbandonedRunEndsNoOtherInvocation(t *testing.T) {
 	configure := routed(lambda.Route{Match: "*", Tenant: "acme"})
 	inFakeTime(t, configure, func(t *testing.T, f *function) {

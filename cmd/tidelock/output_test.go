@@ -33,7 +33,7 @@ func TestResultControlCharactersAreEscaped(t *testing.T) {
 	}
 }
 
-// What people are told to run may hold names that tenants have chosen.
+// Commands that are printed for the operator may hold names that tenants chose.
 func TestShellWordIsOneWordOfTheShell(t *testing.T) {
 	for _, word := range []string{
 		"import-42", "", " ", "a b", "$(touch x)", "`id`", `"; x; "`, "it's", `a\b`, "*", "~", "!x", "#", "a;b", "a&b", "a|b", "<>", "{a,b}", "ü ñ", "-x",
