@@ -35,6 +35,8 @@ const (
 	exitSignal              = 128 // and the number of the signal
 )
 
+var errNoCommand = errors.New("no command is named: write it after --")
+
 func locksExecCommand() *cobra.Command {
 	var f execFlags
 	cmd := &cobra.Command{
@@ -139,15 +141,22 @@ func (l *locks) supervise(ctx context.Context, cmd *cobra.Command, path string, 
 	close(exited)
 	atEnd := <-stopped
 	group.kill() // what it left in the background
-	status, ok := child.ProcessState.Sys().(syscall.WaitStatus)
-	switch {
-	case atEnd:
+	if atEnd {
 		fmt.Fprintln(cmd.ErrOrStderr(), "tidelock: the lease has ended, and so has the command")
 		return exitLeaseEnded
+	}
+	return exitCodeOf(child.ProcessState, err)
+}
+
+// exitCodeOf returns the exit code for a command that has exited; err is what
+// waiting for it returned.
+func exitCodeOf(state *os.ProcessState, err error) error {
+	status, ok := state.Sys().(syscall.WaitStatus)
+	switch {
 	case ok && status.Signaled():
 		return exitCode(exitSignal + int(status.Signal()))
-	case child.ProcessState.ExitCode() > 0:
-		return exitCode(child.ProcessState.ExitCode())
+	case state.ExitCode() > 0:
+		return exitCode(state.ExitCode())
 	case errors.As(err, new(*exec.ExitError)):
 		return exitNotRun
 	}

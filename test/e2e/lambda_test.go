@@ -292,6 +292,12 @@ func TestLambdaIdleEndsAtOnce(t *testing.T) {
 	}
 }
 
+func TestLambdaLogBeginsWithWarnings(t *testing.T) {
+	t.Parallel()
+	f := startFunction(t, "TIDELOCK_TASK__RUNNING=8")
+	f.logged("TIDELOCK_TASK__RUNNING: task.running is deprecated: use task.max_concurrency", 1)
+}
+
 func TestLambdaInitErrorIsReported(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, config, env, want string }{

@@ -1,7 +1,7 @@
-// Package config reads how a program is set up: defaults, then the file
-// tidelock.yaml, then the environment, then flags, each counting more than
-// those before. What it doesn't know is an error that says where it stands and
-// what was probably meant.
+// Package config reads the configuration of a program: defaults, then the file
+// tidelock.yaml, then the environment, then flags. A later source counts more. An
+// unknown key is an error with its place and the key that was probably meant; a
+// key that was renamed works under its old name, with a warning.
 package config
 
 // Config is the configuration of a program, complete with its defaults. Tags
@@ -21,7 +21,7 @@ type Config struct {
 
 	values   []Value           // for Values
 	warnings []string          // for Warnings
-	origins  map[string]string // by path, with dots
+	origins  map[string]string // places by path, with dots
 }
 
 // DB is where native.db keeps its data: in an embedded file or in a table of
@@ -64,8 +64,8 @@ type Limits struct {
 
 // HTTP is what native.http may reach.
 type HTTP struct {
-	// Allow lists hosts: "api.example.com", "*.example.org:8443", or one
-	// address with its port. Default: none.
+	// Allow lists hosts: "api.example.com", "*.example.org:8443", or an IP
+	// address with its port. The default is none.
 	Allow []string `key:"allow"`
 }
 
@@ -97,10 +97,10 @@ type Tenant struct {
 	// Shared are folders that its scripts may require from besides.
 	Shared []string `key:"shared"`
 	Limits Limits   `key:"limits"`
-	// HTTP takes the place of the general list if it is there.
+	// HTTP replaces the general list if it is set.
 	HTTP *HTTP `key:"http"`
-	// SQL are connections besides the general ones; those of the same name take
-	// their place.
+	// SQL adds connections to the general ones, or replaces those of the same
+	// name.
 	SQL map[string]SQL `key:"sql"`
 	// Tokens let their bearers act for the tenant over HTTP, as
 	// "sha256:<hex>".
@@ -124,9 +124,9 @@ type Task struct {
 	// StopTimeout is how long the platform waits between the request to stop
 	// and the kill. Default 30 s.
 	StopTimeout Duration `key:"stop_timeout"`
-	// ProtectAfter is how long a script has to run before a service of Amazon
-	// ECS is asked not to end the task, to scale in or to deploy, until it is
-	// over. 0: never. Default 10 s.
+	// ProtectAfter is how long a script has to run before the task protects
+	// itself from being stopped by its service of Amazon ECS, until the script has
+	// ended. 0 disables it. Default 10 s.
 	ProtectAfter Threshold `key:"protect_after"`
 	// MaxConcurrency, TenantMaxConcurrency and ScriptMaxConcurrency bound the
 	// runs at once in the process, of one tenant, and of one script of a tenant.
@@ -140,30 +140,30 @@ type Task struct {
 	Schedules map[string]Schedule `key:"schedules"`
 }
 
-// Schedule runs a script at planned times, once in all processes.
+// Schedule runs a script at due times, in one of all processes.
 type Schedule struct {
 	Tenant string `key:"tenant"`
 	Script string `key:"script"`
-	// Event is given to the script, as JSON.
+	// Event is the script's event, as JSON.
 	Event string `key:"event"`
 	// Cron is five fields, or "@every 90s".
 	Cron string `key:"cron"`
 	// Zone is the time zone of Cron. Default UTC.
 	Zone string `key:"zone"`
-	// Overlap says what happens at a planned time while the run before goes
-	// on: "skip" (default) or "queue".
+	// Overlap is what happens at a due time while the run before is in flight:
+	// "skip" (default) or "queue".
 	Overlap string `key:"overlap"`
-	// Missed says what happens to planned times that passed while no process
-	// ran: "skip", or "once" (default).
+	// Missed is what happens to due times that passed while no process ran:
+	// "skip", or "once" (default).
 	Missed string `key:"missed"`
 }
 
 // Lambda configures the program for AWS Lambda.
 type Lambda struct {
-	// Margin is what is kept of the platform's time to clean up, besides 2 % of
-	// it. Default 250 ms.
+	// Margin is the part of an invocation's time that is kept for ending it in
+	// order, besides 2 % of that time. Default 250 ms.
 	Margin Duration `key:"margin"`
-	// Routes say whose events some are.
+	// Routes name tenants and scripts for events by their sources.
 	Routes []Route `key:"routes"`
 	// BatchResponses are the ARNs of the queues whose mapping has
 	// ReportBatchItemFailures switched on.
@@ -184,7 +184,7 @@ type Route struct {
 
 // Log configures the log.
 type Log struct {
-	// Level is the lowest that is written: "debug" (default), "info", "warn" or
+	// Level is the lowest level that is written: "debug" (default), "info", "warn" or
 	// "error".
 	Level string `key:"level"`
 	// Format is "json", "console", or "auto" (default: console on a terminal).

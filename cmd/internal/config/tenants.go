@@ -77,7 +77,7 @@ func (c *Config) Directory() (runtime.Directory, error) {
 		for _, folder := range folders {
 			root, err := os.OpenRoot(folder)
 			if err != nil {
-				return nil, fmt.Errorf("%stenants.%s: %w", placed(c.origins, "tenants."+name+".scripts"), name, err)
+				return nil, fmt.Errorf("%stenants.%s: %w", placePrefix(c.origins, "tenants."+name+".scripts"), name, err)
 			}
 			roots = append(roots, root.FS())
 		}
@@ -96,7 +96,7 @@ func (c *Config) CheckSecrets() error {
 		for _, name := range slices.Sorted(maps.Keys(all)) {
 			if _, err := all[name].Password.Resolve(); err != nil {
 				path := at + "sql." + name + ".password"
-				errs = append(errs, fmt.Errorf("%s%s: %w", placed(c.origins, path), path, err))
+				errs = append(errs, fmt.Errorf("%s%s: %w", placePrefix(c.origins, path), path, err))
 			}
 		}
 	}
