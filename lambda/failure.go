@@ -9,13 +9,13 @@ import (
 	"github.com/tidelock-lua/tidelock/runtime"
 )
 
-// framesMax is how much of a Lua stack leaves the function: the platform puts
-// it into a header for its traces too.
+// framesMax bounds the frames of a Lua stack in an error: the platform puts them
+// into a header for its traces too.
 const framesMax = 50
 
-// failure is an error as the platform takes it: by value, else aws-lambda-go
-// makes a type and message of its own. exit ends the process once the answer is
-// out.
+// failure returns an error for the platform, by value: of any other type
+// aws-lambda-go would make a message of its own. exit ends the process after the
+// response.
 func failure(e *runtime.Error, exit bool) messages.InvokeResponse_Error {
 	out := messages.InvokeResponse_Error{
 		Type: string(e.Type), Message: e.Message,
@@ -29,10 +29,10 @@ func failure(e *runtime.Error, exit bool) messages.InvokeResponse_Error {
 	return out
 }
 
-// codeMax bounds a code in a record, in bytes: a script may raise what it likes.
+// codeMax bounds an error code in a record, in bytes: a script may raise any.
 const codeMax = 200
 
-func short(code string) string {
+func truncateCode(code string) string {
 	if len(code) <= codeMax {
 		return code
 	}
@@ -56,7 +56,7 @@ func errorFields(e *runtime.Error) []zap.Field {
 		zap.String("errorType", string(e.Type)), zap.String("errorMessage", message), zap.Bool("retryable", e.Retryable),
 	}
 	if e.Code != "" {
-		fields = append(fields, zap.String("errorCode", short(e.Code)))
+		fields = append(fields, zap.String("errorCode", truncateCode(e.Code)))
 	}
 	if len(e.Stack) > 0 {
 		fields = append(fields, zap.Any("stack", e.Stack[:min(len(e.Stack), loggedFramesMax)]))

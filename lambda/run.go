@@ -12,37 +12,37 @@ import (
 	"github.com/tidelock-lua/tidelock/runtime"
 )
 
-// answerBytesMax is the largest answer that the platform takes.
-const answerBytesMax = 6 << 20
+// responseBytesMax is the largest response that the platform takes.
+const responseBytesMax = 6 << 20
 
-// serve runs a script for an HTTP request. Whatever happens is an HTTP answer.
-func (h *Host) serve(i *invocation, m value.Map) ([]byte, *runtime.Error) {
+// serveHTTP runs a script for an HTTP request. Errors are HTTP responses too.
+func (h *Host) serveHTTP(i *invocation, m value.Map) ([]byte, *runtime.Error) {
 	r, failed := readRequest(m)
 	if failed != nil {
-		h.refused(i, failed)
-		return r.form.failure(failed, i.id), nil
+		h.logRefused(i, failed)
+		return r.format.failure(failed, i.id), nil
 	}
-	result := h.run(i, r.piece)
+	result := h.run(i, r.item)
 	if result.Error != nil {
-		return r.form.failure(result.Error, i.id), nil
+		return r.format.failure(result.Error, i.id), nil
 	}
 	return result.JSON, nil
 }
 
-// run runs a script for a piece and reports how that went. It comes back before
-// the platform's deadline, whatever the script does.
-func (h *Host) run(i *invocation, p piece) (r *runtime.Result) {
+// run runs the script for an item and logs the result. It returns before the
+// platform's deadline, whatever the script does.
+func (h *Host) run(i *invocation, it item) (r *runtime.Result) {
 	defer func() {
 		if p := recover(); p != nil {
-			r = &runtime.Result{Error: h.panicked(i.log, p)}
+			r = &runtime.Result{Error: h.logPanic(i.log, p)}
 		}
 	}()
-	inv, failed := h.invocation(i, p)
+	inv, failed := h.invocation(i, it)
 	if failed != nil {
-		h.refused(i, failed)
+		h.logRefused(i, failed)
 		return &runtime.Result{Error: failed}
 	}
-	shortened := i.prepare(inv, h.Clock)
+	shortened := i.applyBudget(inv, h.Clock)
 	if inv.Limits.Timeout <= 0 && shortened {
 		r = &runtime.Result{ID: inv.ID, Error: i.timedOut(0)}
 	} else {
@@ -55,38 +55,38 @@ func (h *Host) run(i *invocation, p piece) (r *runtime.Result) {
 	return r
 }
 
-// invocation prepares what the engine is to run.
-func (h *Host) invocation(i *invocation, p piece) (*runtime.Invocation, *runtime.Error) {
-	a, event, failed := h.resolve(i, p)
+// invocation returns what the engine is to run for an item.
+func (h *Host) invocation(i *invocation, it item) (*runtime.Invocation, *runtime.Error) {
+	t, event, failed := h.resolve(i, it)
 	if failed != nil {
 		return nil, failed
 	}
-	inv, failed := h.Tenants.Resolve(a.tenant, a.script, nil)
+	inv, failed := h.Tenants.Resolve(t.tenant, t.script, nil)
 	if failed != nil {
 		return nil, failed
 	}
 	inv.ID = runtime.NewID(h.Clock.Now().Wall)
-	inv.Event, inv.Encode = event, p.encode
-	inv.Limits.ResultBytes = min(inv.Limits.WithDefaults().ResultBytes, answerBytesMax)
+	inv.Event, inv.Encode = event, it.encode
+	inv.Limits.ResultBytes = min(inv.Limits.WithDefaults().ResultBytes, responseBytesMax)
 	inv.Log = h.RunLog(i.log, inv)
 	return inv, nil
 }
 
-// await waits for a run, but not past the moment at which the answer must go
-// out: what doesn't come back by then is abandoned.
+// await runs an invocation. A run that has not returned when the response must be
+// sent is abandoned.
 func (h *Host) await(i *invocation, inv *runtime.Invocation) *runtime.Result {
 	done := make(chan *runtime.Result, 1)
 	go func() {
 		defer func() {
 			if p := recover(); p != nil {
-				done <- &runtime.Result{ID: inv.ID, Error: h.panicked(i.log, p)}
+				done <- &runtime.Result{ID: inv.ID, Error: h.logPanic(i.log, p)}
 			}
 		}()
 		done <- h.Engine.Run(i.ctx, *inv)
 	}()
 	var late <-chan time.Time
-	if i.end != 0 {
-		timer := time.NewTimer(i.left(h.Clock.ElapsedMax()))
+	if i.deadline != 0 {
+		timer := time.NewTimer(i.remaining(h.Clock.ElapsedMax()))
 		defer timer.Stop()
 		late = timer.C
 	}
@@ -95,7 +95,7 @@ func (h *Host) await(i *invocation, inv *runtime.Invocation) *runtime.Result {
 		return r
 	case <-late:
 	}
-	h.stuck.Store(true)
+	h.abandoned.Store(true)
 	i.log.Error("a run has not come back and is abandoned", zap.String("runId", inv.ID))
 	return &runtime.Result{ID: inv.ID, Error: runtime.Errorf(runtime.Timeout, "the run has not come back from a native call")}
 }
@@ -116,11 +116,11 @@ func report(log *zap.Logger, r *runtime.Result) {
 	log.Debug("the run succeeded", fields...)
 }
 
-// compileTime bounds how long scripts are compiled ahead.
+// compileTime bounds the time for compiling scripts ahead.
 const compileTime = 2 * time.Second
 
-// compile compiles the scripts of all tenants ahead, for the first run not to
-// wait. What is wrong with one is reported, and again when it is run.
+// compile compiles the scripts of all tenants ahead of their first runs. Mistakes
+// in them are logged, and are errors again when they are run.
 func (h *Host) compile() {
 	ctx, cancel := context.WithTimeout(context.Background(), compileTime)
 	defer cancel()

@@ -17,11 +17,10 @@ import (
 	"github.com/tidelock-lua/tidelock/runtime"
 )
 
-// Serve compiles the scripts that are known and then answers the invocations
-// that the platform hands out, as many at once as AWS_LAMBDA_MAX_CONCURRENCY
-// says. It doesn't return: the process ends when the platform asks for that, or
-// with code 1 when the platform doesn't answer. It takes over the standard
-// logger.
+// Serve compiles all scripts and then answers the invocations of the platform,
+// as many at once as AWS_LAMBDA_MAX_CONCURRENCY allows. It doesn't return: the
+// process exits with 0 on SIGTERM, and with 1 if the platform doesn't respond. The
+// standard logger writes to Config.Log from then on.
 func (h *Host) Serve() {
 	h.compile()
 	stdlog.SetFlags(0)
@@ -32,14 +31,14 @@ func (h *Host) Serve() {
 
 // Bounds of what happens after SIGTERM. The platform kills after 500 ms.
 const (
-	stopTime   = 350 * time.Millisecond // for runs to release their locks
-	answerTime = 50 * time.Millisecond  // for answers, which aws-lambda-go sends after we have returned them
+	stopTime     = 350 * time.Millisecond // for runs to release their locks
+	responseTime = 50 * time.Millisecond  // for responses, which aws-lambda-go sends after Invoke has returned them
 )
 
-// terminate ends the process in order.
+// terminate cancels all runs and ends the process.
 func (h *Host) terminate() {
 	h.stop(runtime.Shutdown{})
-	idle, busy := h.traffic.stop()
+	idle, busy := h.inFlight.close()
 	late := time.NewTimer(stopTime)
 	defer late.Stop()
 	select {
@@ -47,15 +46,15 @@ func (h *Host) terminate() {
 	case <-late.C:
 		h.Log.Warn("a run has not come back before the end of the process")
 	}
-	h.flush(context.Background(), answerTime)
+	h.flush(context.Background(), responseTime)
 	if busy {
-		<-time.After(answerTime)
+		<-time.After(responseTime)
 	}
 	h.Exit(0)
 }
 
-// standardLog takes what aws-lambda-go prints. It prints each error that is
-// answered too: those of ours have a record of their own already.
+// standardLog logs what libraries print. aws-lambda-go prints each error that
+// Invoke returns; those have a record already.
 type standardLog struct{ log *zap.Logger }
 
 func (w standardLog) Write(text []byte) (int, error) {
@@ -69,13 +68,13 @@ func (w standardLog) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// initTime bounds how long it may take to report a failed start.
+// initTime bounds the time for reporting a failed start.
 const initTime = 2 * time.Second
 
-// FailInit tells the platform why the process can't start: aws-lambda-go never
-// does, and the platform would speak of a crash. api is the value of
-// AWS_LAMBDA_RUNTIME_API.
-func FailInit(api string, failed *runtime.Error) error {
+// ReportInitError tells the platform why the process can't start. aws-lambda-go
+// has no such call, and without it the platform reports a crash. api is the value
+// of AWS_LAMBDA_RUNTIME_API.
+func ReportInitError(api string, failed *runtime.Error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), initTime)
 	defer cancel()
 	body, err := stdjson.Marshal(struct {
@@ -93,16 +92,16 @@ func FailInit(api string, failed *runtime.Error) error {
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Lambda-Runtime-Function-Error-Type", string(failed.Type))
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // never through a proxy
-	answer, err := client.Do(req)
+	response, err := client.Do(req)
 	if err != nil {
 		return err
 	}
-	defer answer.Body.Close()
-	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
+	defer response.Body.Close()
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
 		return err
 	}
-	if answer.StatusCode != http.StatusAccepted {
-		return fmt.Errorf("the platform answered %s", answer.Status)
+	if response.StatusCode != http.StatusAccepted {
+		return fmt.Errorf("the platform answered %s", response.Status)
 	}
 	return nil
 }

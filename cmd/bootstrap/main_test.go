@@ -9,7 +9,7 @@ import (
 )
 
 // What a function doesn't need costs every cold start.
-func TestTheProgramCarriesNeitherSQLiteNorACommandLine(t *testing.T) {
+func TestDependenciesHaveNeitherSQLiteNorACommandLine(t *testing.T) {
 	list := func(args ...string) string {
 		out, err := exec.Command("go", append([]string{"list", "-deps"}, args...)...).Output()
 		if err != nil {
@@ -29,7 +29,7 @@ func TestTheProgramCarriesNeitherSQLiteNorACommandLine(t *testing.T) {
 	}
 }
 
-func TestTheFunctionsLoggingConfigurationCountsMore(t *testing.T) {
+func TestLogLevelOfThePlatformCountsMore(t *testing.T) {
 	for _, test := range []struct {
 		platform, configured string
 		want                 string

@@ -11,8 +11,8 @@ import (
 	"github.com/tidelock-lua/tidelock/runtime"
 )
 
-// traces send spans to the configured collector, such as an extension of the
-// function. Nil sends none.
+// traces sends spans to the configured collector, such as an extension of the
+// function. A nil value sends none.
 type traces struct {
 	*spans.Traces
 	otlp *spans.OTLP
@@ -30,8 +30,8 @@ func openTraces(endpoint string, log *zap.Logger) (*traces, error) {
 	return &traces{spans.New(otlp), otlp, log}, nil
 }
 
-// watch makes spans of runs, below those of X-Ray.
-func (t *traces) watch() wire.Observers {
+// observers make spans of runs, as children of the spans of X-Ray.
+func (t *traces) observers() wire.Observers {
 	if t == nil {
 		return wire.Observers{}
 	}
@@ -42,7 +42,7 @@ func (t *traces) watch() wire.Observers {
 			Begin: func(ctx context.Context, inv *runtime.Invocation) (context.Context, func(*runtime.Result)) {
 				// Not the variable of the environment, which several invocations would share.
 				header, _ := ctx.Value(traceHeader).(string)
-				return t.Begin(spans.Under(ctx, header), inv)
+				return t.Begin(spans.WithXRayParent(ctx, header), inv)
 			},
 		},
 	}
@@ -52,7 +52,8 @@ func (t *traces) watch() wire.Observers {
 // invocation's context.
 const traceHeader = "x-amzn-trace-id"
 
-// flush sends what has ended: the environment may be frozen after the answer.
+// flush sends the spans that have ended: the environment may be frozen after the
+// response.
 func (t *traces) flush(ctx context.Context) {
 	if t == nil {
 		return

@@ -25,7 +25,7 @@ func configCommand() *cobra.Command {
 			Short: "Check the configuration without a request to anything",
 			Long: `Check the configuration without a request to anything: its keys and values, that
 the folders of tenants are there, and that secrets can be read. The exit code is
-2 if something is wrong.`,
+2 if something is wrong; a deprecated key is a warning only.`,
 			Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error { return checkConfig(cmd) },
 		},
@@ -55,14 +55,21 @@ func checkConfig(cmd *cobra.Command) error {
 		return err
 	}
 	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-		return printJSON(cmd.OutOrStdout(), map[string]any{"ok": true})
+		out := map[string]any{"ok": true}
+		if len(c.Warnings()) > 0 {
+			out["warnings"] = c.Warnings()
+		}
+		return printJSON(cmd.OutOrStdout(), out)
+	}
+	for _, warning := range c.Warnings() {
+		fmt.Fprintln(cmd.OutOrStdout(), "warning:", printable(warning))
 	}
 	fmt.Fprintln(cmd.OutOrStdout(), "the configuration is good")
 	return nil
 }
 
-// checkTask makes what tidelock task serve makes before it listens: it knows
-// what a schedule may be.
+// checkTask makes the host that tidelock task serve would make, but doesn't let
+// it listen: the host checks schedules.
 func checkTask(c *config.Config, tenants runtime.Directory) error {
 	if len(c.Tenants) == 0 {
 		return nil

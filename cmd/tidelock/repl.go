@@ -30,7 +30,7 @@ func replCommand() *cobra.Command {
 finished goes on in the next line; variables that aren't local last until the
 end. Each evaluation ends after 30 s. Ctrl-D ends.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return evaluate(cmd, name) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runREPL(cmd, name) },
 	}
 	cmd.Flags().StringVar(&name, "tenant", "dev", "tenant for whom it is evaluated")
 	cmd.Flags().StringSlice("allow-net", nil, "HOST that native.http may reach (see docs/http.md)")
@@ -41,7 +41,7 @@ end. Each evaluation ends after 30 s. Ctrl-D ends.`,
 // sessionMax is how long a session lasts at most.
 const sessionMax = 24 * time.Hour
 
-func evaluate(cmd *cobra.Command, name string) error {
+func runREPL(cmd *cobra.Command, name string) error {
 	id, err := tenant.Parse(name)
 	if err != nil {
 		return err
@@ -50,18 +50,18 @@ func evaluate(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	var t repl.Terminal = &piped{lines: bufio.NewReader(cmd.InOrStdin()), out: cmd.OutOrStdout()}
+	log := newLog(c)
+	var console repl.Console = &pipedConsole{lines: bufio.NewReader(cmd.InOrStdin()), out: cmd.OutOrStdout()}
 	if in, ok := cmd.InOrStdin().(*os.File); ok && isTerminal(in) {
-		names, err := scriptNames(cmd)
+		names, err := scriptNames(cmd.Context(), c, log)
 		if err != nil {
 			return err
 		}
-		edited := newEdited(cmd.OutOrStdout(), names)
-		defer edited.close()
-		t = edited
+		editor := newLineEditor(cmd.OutOrStdout(), names)
+		defer editor.close()
+		console = editor
 	}
-	log := newLog(c)
-	program, err := newProgram(c, log, wire.Config{Modules: []native.Module{repl.Module(t)}})
+	program, err := newProgram(c, log, wire.Config{Modules: []native.Module{repl.Module(console)}})
 	if err != nil {
 		return err
 	}
@@ -74,33 +74,33 @@ func evaluate(cmd *cobra.Command, name string) error {
 	inv.Limits.Timeout, inv.Limits.Instructions = sessionMax, 0
 	inv.Log = wire.ScriptLog(log, inv)
 	if result := program.Engine.Run(ctx, *inv); result.Error != nil {
-		return report(cmd, result.Error, nil)
+		return reportFailure(cmd, result.Error, nil)
 	}
 	return nil
 }
 
-// piped reads lines that nobody types.
-type piped struct {
+// pipedConsole reads lines from a pipe or a file.
+type pipedConsole struct {
 	lines *bufio.Reader
 	out   io.Writer
 }
 
-func (p *piped) Line(string) (string, bool) {
+func (p *pipedConsole) ReadLine(string) (string, bool) {
 	line, err := p.lines.ReadString('\n')
 	return strings.TrimRight(line, "\r\n"), err == nil || line != ""
 }
 
-func (p *piped) Say(text string) { fmt.Fprintln(p.out, printable(text)) }
+func (p *pipedConsole) Print(text string) { fmt.Fprintln(p.out, printable(text)) }
 
-// edited asks on a terminal, with a history and completion.
-type edited struct {
+// lineEditor reads lines from a terminal, with a history and completion.
+type lineEditor struct {
 	*liner.State
 	out     io.Writer
 	history string // file; "" for none
 }
 
-func newEdited(out io.Writer, names check.Names) *edited {
-	e := &edited{State: liner.NewLiner(), out: out}
+func newLineEditor(out io.Writer, names check.Names) *lineEditor {
+	e := &lineEditor{State: liner.NewLiner(), out: out}
 	e.SetMultiLineMode(true)
 	e.SetWordCompleter(func(line string, at int) (string, []string, string) { return complete(names, line, at) })
 	if dir, err := os.UserCacheDir(); err == nil {
@@ -113,7 +113,7 @@ func newEdited(out io.Writer, names check.Names) *edited {
 	return e
 }
 
-func (e *edited) Line(prompt string) (string, bool) {
+func (e *lineEditor) ReadLine(prompt string) (string, bool) {
 	line, err := e.Prompt(prompt)
 	if err == nil && strings.TrimSpace(line) != "" {
 		e.AppendHistory(line)
@@ -121,9 +121,9 @@ func (e *edited) Line(prompt string) (string, bool) {
 	return line, err == nil
 }
 
-func (e *edited) Say(text string) { fmt.Fprintln(e.out, printable(text)) }
+func (e *lineEditor) Print(text string) { fmt.Fprintln(e.out, printable(text)) }
 
-func (e *edited) close() {
+func (e *lineEditor) close() {
 	_ = e.Close()
 	if e.history == "" || os.MkdirAll(filepath.Dir(e.history), 0o700) != nil {
 		return

@@ -54,13 +54,13 @@ released.`,
 }
 
 func runScript(cmd *cobra.Command, path string, f runFlags) error {
-	inv, failed := invocation(cmd, path, f)
+	inv, failed := newInvocation(cmd, path, f)
 	if failed != nil {
-		return report(cmd, failed, nil)
+		return reportFailure(cmd, failed, nil)
 	}
 	c, err := loadConfig(cmd)
 	if err != nil {
-		return report(cmd, runtime.Errorf(runtime.HostConfigInvalid, "%v", err), nil)
+		return reportFailure(cmd, runtime.Errorf(runtime.HostConfigInvalid, "%v", err), nil)
 	}
 	timeout := inv.Limits.Timeout
 	inv.Limits = c.TenantLimits(inv.Tenant)
@@ -68,12 +68,12 @@ func runScript(cmd *cobra.Command, path string, f runFlags) error {
 		inv.Limits.Timeout = timeout
 	}
 	log := newLog(c)
-	watch, done, err := traced(cmd.Context(), c, log)
+	observers, done, err := newTraceObservers(cmd.Context(), c, log)
 	if err != nil {
 		return err
 	}
 	defer done()
-	program, err := newProgram(c, log, wire.Config{Streams: f.files(cmd.InOrStdin()), Observers: watch})
+	program, err := newProgram(c, log, wire.Config{Streams: f.openStreams(cmd.InOrStdin()), Observers: observers})
 	if err != nil {
 		return err
 	}
@@ -86,16 +86,16 @@ func runScript(cmd *cobra.Command, path string, f runFlags) error {
 		log.Error("a native call failed in a way that the script may not see", zap.Error(incident))
 	}
 	if result.Error != nil {
-		return report(cmd, result.Error, inv)
+		return reportFailure(cmd, result.Error, inv)
 	}
-	if err := printResult(cmd, result); err != nil && !readerGone(err) {
-		return report(cmd, runtime.Errorf(runtime.HostInternal, "the script succeeded, but its result can't be written: %v", err), nil)
+	if err := printResult(cmd, result); err != nil && !isBrokenPipe(err) {
+		return reportFailure(cmd, runtime.Errorf(runtime.HostInternal, "the script succeeded, but its result can't be written: %v", err), nil)
 	}
 	return nil
 }
 
-// invocation reads all that a run needs, before anything is opened.
-func invocation(cmd *cobra.Command, path string, f runFlags) (*runtime.Invocation, *runtime.Error) {
+// newInvocation reads all that a run needs, before the store is opened.
+func newInvocation(cmd *cobra.Command, path string, f runFlags) (*runtime.Invocation, *runtime.Error) {
 	id, err := tenant.Parse(f.tenant)
 	if err != nil {
 		return nil, runtime.Errorf(runtime.TenantUnknown, "%v", err)
@@ -103,7 +103,7 @@ func invocation(cmd *cobra.Command, path string, f runFlags) (*runtime.Invocatio
 	if cmd.Flags().Changed("timeout") && f.timeout <= 0 {
 		return nil, runtime.Errorf(runtime.HostConfigInvalid, "--timeout %v: want more than 0", f.timeout)
 	}
-	if n := f.readsOfStdin(path); n > 1 {
+	if n := f.stdinUses(path); n > 1 {
 		return nil, runtime.Errorf(runtime.HostConfigInvalid, "standard input is named %d times by -", n)
 	}
 	event, failed := readEvent(cmd.InOrStdin(), f.event)
@@ -128,8 +128,8 @@ func invocation(cmd *cobra.Command, path string, f runFlags) (*runtime.Invocatio
 	}, nil
 }
 
-// readsOfStdin counts what is to be read from standard input.
-func (f runFlags) readsOfStdin(path string) (n int) {
+// stdinUses counts the flags and arguments that name standard input.
+func (f runFlags) stdinUses(path string) (n int) {
 	for _, name := range append(slices.Collect(maps.Values(f.streams)), path, f.event) {
 		if name == "-" {
 			n++

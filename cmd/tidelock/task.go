@@ -63,7 +63,7 @@ func serve(cmd *cobra.Command) error {
 	}
 	log := newLog(c)
 	metrics := telemetry.NewMetrics()
-	watch, done, err := watched(cmd.Context(), c, log, metrics)
+	watch, done, err := newObservers(cmd.Context(), c, log, metrics)
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func taskSchedules(c *config.Config) (out []task.Schedule) {
 func stoppable(parent context.Context, log *zap.Logger, hurry func()) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(parent)
 	signals := make(chan os.Signal, 2)
-	listen(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	notifySignals(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	over := make(chan struct{})
 	go func() {
 		for n := 0; ; n++ {

@@ -158,7 +158,7 @@ func (f *function) invoke(ctx context.Context, n int) error {
 			return ctx.Err()
 		}
 		f.took = append(f.took, time.Since(from))
-		if a := <-p.Answered; !a.OK() {
+		if a := <-p.Responded; !a.OK() {
 			return fmt.Errorf("%s: got %s: %s", f.name, a.Path, a.Body)
 		}
 	}

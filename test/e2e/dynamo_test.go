@@ -46,8 +46,8 @@ func TestLocksOnDynamoDB(t *testing.T) {
 		{"both engines answer alike", testSuite},
 		{"a holder that is cut off stops at the end of its lease", testCutOff},
 		{"a table is made once and can be checked", testTable},
-		{"a function that is ended holds no lock any more", testFunctionTerminated},
-		{"a function that was frozen makes new connections", testFunctionThawed},
+		{"a function that is ended holds no lock any more", testLambdaTerminated},
+		{"a function that was frozen makes new connections", testLambdaThawed},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

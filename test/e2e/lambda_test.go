@@ -151,11 +151,11 @@ func request(method, path, body string, base64 bool) string {
 		`"requestContext":{"http":{"method":%q,"path":%q,"sourceIp":"192.0.2.1"},"requestId":"r"},"body":%q,"isBase64Encoded":%v}`, path, method, path, body, base64)
 }
 
-// One process answers them all: none of these costs the environment.
-func TestAFunctionAnswersEachInvocation(t *testing.T) {
+// One process answers them all: none of these ends the environment.
+func TestLambdaAnswersEachInvocation(t *testing.T) {
 	t.Parallel()
 	f := startFunction(t)
-	lambdaapi.Await(t, "the first question", f.Ready)
+	lambdaapi.Await(t, "the first poll", f.Ready)
 	lambdaapi.Await(t, "an extension, without which there is no SIGTERM", f.Registered)
 	const failure = `{"errorMessage":"%s","errorType":"%s"}`
 	const at = `,"stackTrace":[{"path":"raise.lua","line":%d,"label":"%s"}`
@@ -185,7 +185,7 @@ func TestAFunctionAnswersEachInvocation(t *testing.T) {
 		{"an empty table", lambdaapi.Invocation{Payload: "{}", ARN: isolatedARN, Tenant: "acme"}, "response", `"acme"`},
 		{"an event that is no JSON", lambdaapi.Invocation{Payload: `{"a":`}, "error", fmt.Sprintf(failure, "the event is not JSON: the text ends too soon", "Event.Invalid")},
 		{"an event that is no text", lambdaapi.Invocation{Payload: "\"\xff\""}, "error", fmt.Sprintf(failure, "the event is not JSON: not valid UTF-8", "Event.Invalid")},
-		{"a tenant that nobody knows", lambdaapi.Invocation{Payload: `{"tenant":"gamma","script":"echo"}`}, "error",
+		{"an unknown tenant", lambdaapi.Invocation{Payload: `{"tenant":"gamma","script":"echo"}`}, "error",
 			fmt.Sprintf(failure, `there is no tenant \"gamma\"`, "Tenant.Unknown")},
 		{"another tenant than the platform's", lambdaapi.Invocation{Payload: envelope("echo", "1"), Tenant: "beta"}, "error",
 			fmt.Sprintf(failure, "the event names another tenant than the one that it belongs to", "Tenant.Mismatch")},
@@ -199,7 +199,7 @@ func TestAFunctionAnswersEachInvocation(t *testing.T) {
 		{"a request of a REST API", lambdaapi.Invocation{Payload: `{"resource":"/bytes","path":"/bytes","httpMethod":"POST","multiValueHeaders":{"a":["b"]},` +
 			`"requestContext":{"requestId":"r"},"body":"text","isBase64Encoded":false}`}, "response",
 			`{"statusCode":201,"multiValueHeaders":{"content-type":["text/plain; charset=utf-8"],"set-cookie":["a=1; Path=/","b=2"],"x-path":["/bytes"]},"body":"text","isBase64Encoded":false}`},
-		{"a request of a load balancer for nobody", lambdaapi.Invocation{Payload: `{"httpMethod":"GET","path":"/x","headers":{},"requestContext":{"elb":{"targetGroupArn":"arn"}}}`}, "response",
+		{"a request of a load balancer without a route", lambdaapi.Invocation{Payload: `{"httpMethod":"GET","path":"/x","headers":{},"requestContext":{"elb":{"targetGroupArn":"arn"}}}`}, "response",
 			`{"statusCode":404,"statusDescription":"404 Not Found","headers":{"content-type":"application/json"},"body":"{\"error\":{\"message\":\"nobody says whose event it is: ` +
 				`it needs a route for arn\",\"retryable\":false,\"type\":\"Tenant.Unknown\"},\"request_id\":\"ID\"}","isBase64Encoded":false}`},
 		{"a batch with bad messages", lambdaapi.Invocation{Payload: batchOf(sqs("orders", "1", "ok", "a"), sqs("orders", "2", "bad", "a"), sqs("orders", "3", "ok", "a"))}, "response",
@@ -231,8 +231,8 @@ func TestAFunctionAnswersEachInvocation(t *testing.T) {
 			if !same || got.Path != test.path || got.Status != http.StatusAccepted || len(got.Trailer) > 0 && got.Trailer.Get("Lambda-Runtime-Function-Error-Type") != "" {
 				t.Errorf("\n got %s %d %.500s %v\nwant %s %s", got.Path, got.Status, got.Body, got.Trailer, test.path, test.body)
 			}
-			// The platform reads what answers say as JSON, whatever their type;
-			// aws-lambda-go gives this one to all that its handler hasn't encoded.
+			// The platform reads responses as JSON, whatever their type;
+			// aws-lambda-go sets this one for all that it hasn't encoded itself.
 			kind := map[string]string{"response": "application/octet-stream", "error": "application/json"}[test.path]
 			if got.Header.Get("Content-Type") != kind {
 				t.Errorf("got the type %s, want %s", got.Header.Get("Content-Type"), kind)
@@ -248,7 +248,7 @@ func TestAFunctionAnswersEachInvocation(t *testing.T) {
 	})
 }
 
-func TestAFunctionTakesSeveralInvocationsAtOnce(t *testing.T) {
+func TestLambdaConcurrentInvocations(t *testing.T) {
 	t.Parallel()
 	const at, each = 8, 20
 	f := startFunction(t, fmt.Sprintf("AWS_LAMBDA_MAX_CONCURRENCY=%d", at))
@@ -257,18 +257,18 @@ func TestAFunctionTakesSeveralInvocationsAtOnce(t *testing.T) {
 		callers.Go(func() {
 			for i := range each {
 				event := fmt.Sprintf(`{"caller":%d,"n":%d}`, n, i)
-				answer := <-f.Send(lambdaapi.Invocation{Payload: envelope("echo", event), Timeout: time.Minute}).Answered
-				if answer.Body != event {
-					t.Errorf("got %s, want %s", answer.Body, event)
+				response := <-f.Send(lambdaapi.Invocation{Payload: envelope("echo", event), Timeout: time.Minute}).Responded
+				if response.Body != event {
+					t.Errorf("got %s, want %s", response.Body, event)
 				}
 			}
 		})
 	}
 	callers.Wait()
-	// All are under way before the first is answered, and SIGTERM ends them all.
+	// All are in flight before the first is answered, and SIGTERM ends them all.
 	for range at {
 		p := f.Send(lambdaapi.Invocation{Payload: envelope("sleep", `{"ms":600000}`), Timeout: 15 * time.Minute})
-		lambdaapi.Await(t, "another question while invocations are under way", p.Taken)
+		lambdaapi.Await(t, "another poll while invocations are in flight", p.Taken)
 	}
 	f.logged(`"message":"sleeping"`, at)
 	if err := f.Process.Signal(syscall.SIGTERM); err != nil {
@@ -280,7 +280,7 @@ func TestAFunctionTakesSeveralInvocationsAtOnce(t *testing.T) {
 	}
 }
 
-func TestAFunctionThatIsIdleEndsAtOnce(t *testing.T) {
+func TestLambdaIdleEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	f := startFunction(t)
 	lambdaapi.Await(t, "an extension", f.Registered)
@@ -292,7 +292,13 @@ func TestAFunctionThatIsIdleEndsAtOnce(t *testing.T) {
 	}
 }
 
-func TestAFunctionThatCanNotStartTellsThePlatformWhy(t *testing.T) {
+func TestLambdaLogBeginsWithWarnings(t *testing.T) {
+	t.Parallel()
+	f := startFunction(t, "TIDELOCK_TASK__RUNNING=8")
+	f.logged("TIDELOCK_TASK__RUNNING: task.running is deprecated: use task.max_concurrency", 1)
+}
+
+func TestLambdaInitErrorIsReported(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, config, env, want string }{
 		{"an unknown key", "tenants: { acme: {} }\ncolour: red", "", "tidelock.yaml:2: colour: unknown key"},
@@ -300,7 +306,7 @@ func TestAFunctionThatCanNotStartTellsThePlatformWhy(t *testing.T) {
 		{"a folder that is not there", "tenants: { acme: { scripts: missing } }", "", "tenants.acme: "},
 		{"an embedded file", "tenants: { acme: {} }", "TIDELOCK_DB__FILE=/tmp/x.db", "TIDELOCK_DB__FILE: db.file: each environment of the function would have a file of its own"},
 		{"an engine that it has not", "tenants: { acme: {} }\ndb: { file: x.db }\nlambda: { embedded_db: true }", "", "tidelock.yaml:2: db.file: this program was built without"},
-		{"a route to nobody", "tenants: { acme: {} }\nlambda: { routes: [ { match: x, tenant: beta } ] }", "", `tidelock.yaml:2: lambda.routes.0.tenant: there is no tenant \"beta\"`},
+		{"a route to an unknown tenant", "tenants: { acme: {} }\nlambda: { routes: [ { match: x, tenant: beta } ] }", "", `tidelock.yaml:2: lambda.routes.0.tenant: there is no tenant \"beta\"`},
 		{"a collector that is no URL", "tenants: { acme: {} }\ntrace: { endpoint: x }", "", "tidelock.yaml:2: trace.endpoint: want a URL"},
 		{"a secret in its place", "tenants: { acme: {} }\nsql: { a: { driver: postgres, password: hunter2 } }", "", `tidelock.yaml:2: sql.a.password: got something else`},
 	} {
@@ -329,10 +335,10 @@ func TestAFunctionThatCanNotStartTellsThePlatformWhy(t *testing.T) {
 	}
 }
 
-// A function's lock must be free when its process has ended: nobody wakes up to
+// A function's lock must be free when its process has ended: no process is left to
 // release it. The platform grants half a second for that, which a busy machine
 // may exceed, so that one of three times is enough.
-func testFunctionTerminated(t *testing.T, tb *table) {
+func testLambdaTerminated(t *testing.T, tb *table) {
 	for n := 1; ; n++ {
 		f := startFunction(t, tb.functionEnv(tb.endpoint)...)
 		p := f.Send(lambdaapi.Invocation{Payload: envelope("hold", "null"), Timeout: time.Minute})
@@ -359,7 +365,7 @@ func testFunctionTerminated(t *testing.T, tb *table) {
 
 // A process that was frozen uses no connection from before: the other side has
 // forgotten it.
-func testFunctionThawed(t *testing.T, tb *table) {
+func testLambdaThawed(t *testing.T, tb *table) {
 	target, err := url.Parse(tb.endpoint)
 	if err != nil {
 		t.Fatal(err)
@@ -398,9 +404,9 @@ func testFunctionThawed(t *testing.T, tb *table) {
 	f.logged("idle connections are dropped after a pause", 1)
 }
 
-// Spans are sent before the answer: the environment may be frozen, or thrown
+// Spans are sent before the response: the environment may be frozen, or thrown
 // away, after it.
-func TestAFunctionSendsItsSpansBeforeItAnswers(t *testing.T) {
+func TestLambdaSendsSpansBeforeTheResponse(t *testing.T) {
 	t.Parallel()
 	sent := make(chan string, 100)
 	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -413,9 +419,9 @@ func TestAFunctionSendsItsSpansBeforeItAnswers(t *testing.T) {
 	defer collector.Close()
 	f := startFunction(t, "TIDELOCK_TRACE__ENDPOINT="+collector.URL)
 	for n := range 3 {
-		answered := f.Send(lambdaapi.Invocation{Payload: envelope("local", fmt.Sprint(n)), Timeout: time.Minute}).AwaitAnswer(t)
-		if answered.Body != fmt.Sprint(n) {
-			t.Fatalf("got %s", answered.Body)
+		response := f.Send(lambdaapi.Invocation{Payload: envelope("local", fmt.Sprint(n)), Timeout: time.Minute}).AwaitResponse(t)
+		if response.Body != fmt.Sprint(n) {
+			t.Fatalf("got %s", response.Body)
 		}
 		all := ""
 		for len(sent) > 0 {
@@ -426,14 +432,14 @@ func TestAFunctionSendsItsSpansBeforeItAnswers(t *testing.T) {
 			`"traceId":"5bef4de7ad49b0e87f6ef6c87fc2e700"`, `"parentSpanId":"9a9197af755a6419"`,
 		} {
 			if !strings.Contains(all, want) {
-				t.Errorf("no %s in what was sent before answer %d: %s", want, n, all)
+				t.Errorf("no %s in what was sent before response %d: %s", want, n, all)
 			}
 		}
 	}
 }
 
-// A collector that doesn't answer costs a bounded time, and no answer.
-func TestAFunctionAnswersWithoutItsCollector(t *testing.T) {
+// A collector that doesn't answer delays responses by a bounded time.
+func TestLambdaAnswersWithoutACollector(t *testing.T) {
 	t.Parallel()
 	over := make(chan struct{})
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-over }))

@@ -1,11 +1,10 @@
-// Package lambdaapi is AWS Lambda's Runtime API and Extensions API on loopback,
-// for tests and benchmarks of programs that run there. It hands out invocations
-// one by one and keeps what the program answers, headers and trailers included.
+// Package lambdaapi is a fake of AWS Lambda's Runtime API and Extensions API, for
+// tests and benchmarks of programs that run there. It serves invocations to the
+// program and keeps the responses, with their headers and trailers.
 //
-// As on the platform an invocation is complete when the program, having
-// answered, asks for another one. The fake is strict: answers to what was not
-// handed out, second answers and answers that are too large are refused, as
-// there.
+// As on the platform an invocation is complete when the program polls for the
+// next one after its response. And as there, responses to unknown invocations,
+// second responses and responses that are too large are refused.
 package lambdaapi
 
 import (
@@ -22,76 +21,77 @@ import (
 	"time"
 )
 
-// AnswerBytesMax is the largest answer that the platform takes.
-const AnswerBytesMax = 6<<20 + 100
+// ResponseBytesMax is the size of the largest response that the platform takes.
+const ResponseBytesMax = 6<<20 + 100
 
 // Invocation is one call of the function.
 type Invocation struct {
 	Payload string
-	// Timeout is the function's. Default 3 s, as there.
+	// Timeout is the function's timeout. The default is 3 s, as on the platform.
 	Timeout time.Duration
 	// Tenant is the platform's tenant id; "" for a function without isolation.
 	Tenant string
-	// ARN is the function's, as it was called. Default one without alias.
+	// ARN is the function's ARN, as it was called. The default is [FunctionARN].
 	ARN string
-	// Header has more headers, or other ones; an empty value leaves one out.
+	// Header adds headers, or replaces them; an empty value leaves one out.
 	Header map[string]string
 }
 
 // FunctionARN is the default of [Invocation.ARN].
 const FunctionARN = "arn:aws:lambda:eu-west-1:123456789012:function:scripts"
 
-// Answer is what the program has posted.
-type Answer struct {
-	// Path is what it was posted to: "response", "error" or "init/error".
+// Response is a request by which the program has answered.
+type Response struct {
+	// Path is the end of its path: "response", "error" or "init/error".
 	Path   string
 	Body   string
 	Header http.Header
-	// Trailer is what came after a body that was streamed.
+	// Trailer are the trailers of a streamed body.
 	Trailer http.Header
-	// Status is how the fake has answered.
+	// Status is the status that the fake has answered with.
 	Status int
 }
 
-// OK says whether the invocation succeeded.
-func (a Answer) OK() bool { return a.Path == "response" && a.Status == http.StatusAccepted }
+// OK reports whether the invocation succeeded.
+func (a Response) OK() bool { return a.Path == "response" && a.Status == http.StatusAccepted }
 
-// Pending is an invocation on its way.
+// Pending is an invocation that was sent.
 type Pending struct {
+	// ID is the id of the request.
 	ID string
-	// Taken is closed when the program has taken it.
+	// Taken is closed when the program has received the invocation.
 	Taken chan struct{}
-	// Answered gets what was posted.
-	Answered chan Answer
-	// Complete is closed when the program has asked for another one since.
+	// Responded receives the response.
+	Responded chan Response
+	// Complete is closed when the program polls after its response.
 	Complete chan struct{}
 
 	Invocation
-	answered bool
+	responded bool
 }
 
-// API is a fake of the APIs.
+// API is a fake of both APIs.
 type API struct {
 	// Address is the value of AWS_LAMBDA_RUNTIME_API.
 	Address string
-	// InitErrors gets what is posted as failed starts.
-	InitErrors chan Answer
-	// Ready is closed when the program first asks for an invocation.
+	// InitErrors receives the error of a failed start.
+	InitErrors chan Response
+	// Ready is closed when the program first polls for an invocation.
 	Ready chan struct{}
 	// Registered is closed when an extension has registered and waits.
 	Registered chan struct{}
 
-	todo   chan *Pending
+	queue  chan *Pending
 	closed chan struct{}
 
-	mu     sync.Mutex          // guards what follows
-	known  map[string]*Pending // that were taken
-	done   []*Pending          // answered and not complete, the oldest first
-	asked  bool
-	number int
+	mu         sync.Mutex          // guards the fields below
+	taken      map[string]*Pending // by id, received by the program
+	incomplete []*Pending          // with a response, the oldest first
+	polled     bool
+	number     int
 }
 
-// Start starts a fake that ends with its test.
+// Start starts a fake that is stopped at the end of its test.
 func Start(tb testing.TB) *API {
 	tb.Helper()
 	a, end := Run()
@@ -99,15 +99,15 @@ func Start(tb testing.TB) *API {
 	return a
 }
 
-// Run is [Start] for a program that is no test.
+// Run starts a fake that end stops.
 func Run() (a *API, end func()) {
 	a = &API{
-		InitErrors: make(chan Answer, 1), Ready: make(chan struct{}), Registered: make(chan struct{}),
-		todo: make(chan *Pending), closed: make(chan struct{}), known: map[string]*Pending{},
+		InitErrors: make(chan Response, 1), Ready: make(chan struct{}), Registered: make(chan struct{}),
+		queue: make(chan *Pending), closed: make(chan struct{}), taken: map[string]*Pending{},
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /2018-06-01/runtime/invocation/next", a.next)
-	mux.HandleFunc("POST /2018-06-01/runtime/invocation/{id}/{path}", a.answer)
+	mux.HandleFunc("POST /2018-06-01/runtime/invocation/{id}/{path}", a.respond)
 	mux.HandleFunc("POST /2018-06-01/runtime/init/error", a.initError)
 	mux.HandleFunc("POST /2020-01-01/extension/register", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Lambda-Extension-Identifier", "11111111-2222-3333-4444-555555555555")
@@ -125,7 +125,7 @@ func Run() (a *API, end func()) {
 	}
 }
 
-// wait waits until the program goes, or the fake ends.
+// wait waits until the program disconnects, or the fake is stopped.
 func (a *API) wait(r *http.Request) {
 	select {
 	case <-r.Context().Done():
@@ -133,47 +133,47 @@ func (a *API) wait(r *http.Request) {
 	}
 }
 
-// Send hands an invocation to the program as soon as it asks for one.
+// Send sends an invocation, which the program receives when it polls.
 func (a *API) Send(inv Invocation) *Pending {
 	a.mu.Lock()
 	a.number++
 	p := &Pending{
 		ID:    fmt.Sprintf("00000000-0000-4000-8000-%012d", a.number),
-		Taken: make(chan struct{}), Answered: make(chan Answer, 1), Complete: make(chan struct{}),
+		Taken: make(chan struct{}), Responded: make(chan Response, 1), Complete: make(chan struct{}),
 		Invocation: inv,
 	}
 	a.mu.Unlock()
 	go func() {
 		select {
-		case a.todo <- p:
+		case a.queue <- p:
 		case <-a.closed:
 		}
 	}()
 	return p
 }
 
-// next hands out an invocation.
+// next answers a poll with an invocation.
 func (a *API) next(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
-	if !a.asked {
-		a.asked = true
+	if !a.polled {
+		a.polled = true
 		close(a.Ready)
 	}
-	if len(a.done) > 0 {
-		close(a.done[0].Complete)
-		a.done = a.done[1:]
+	if len(a.incomplete) > 0 {
+		close(a.incomplete[0].Complete)
+		a.incomplete = a.incomplete[1:]
 	}
 	a.mu.Unlock()
 	var p *Pending
 	select {
-	case p = <-a.todo:
+	case p = <-a.queue:
 	case <-r.Context().Done():
 		return
 	case <-a.closed:
 		return
 	}
 	a.mu.Lock()
-	a.known[p.ID] = p
+	a.taken[p.ID] = p
 	a.mu.Unlock()
 	for name, value := range p.headers() {
 		if value != "" {
@@ -181,7 +181,7 @@ func (a *API) next(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	close(p.Taken)
-	_, _ = io.WriteString(w, p.Payload) // a program that has gone is noticed by its test
+	_, _ = io.WriteString(w, p.Payload) // a test notices when its program has gone
 }
 
 func (p *Pending) headers() map[string]string {
@@ -205,51 +205,51 @@ func (p *Pending) headers() map[string]string {
 	return out
 }
 
-// answer takes the answer to an invocation.
-func (a *API) answer(w http.ResponseWriter, r *http.Request) {
-	got := read(r)
+// respond takes the response to an invocation.
+func (a *API) respond(w http.ResponseWriter, r *http.Request) {
+	got := readResponse(r)
 	a.mu.Lock()
-	p := a.known[r.PathValue("id")]
+	p := a.taken[r.PathValue("id")]
 	switch {
 	case got.Path != "response" && got.Path != "error":
 		got.Status = http.StatusNotFound
 	case p == nil:
 		got.Status = http.StatusBadRequest
-	case p.answered:
+	case p.responded:
 		got.Status = http.StatusForbidden
-	case len(got.Body) > AnswerBytesMax:
+	case len(got.Body) > ResponseBytesMax:
 		got.Status = http.StatusRequestEntityTooLarge
 	default:
-		a.done = append(a.done, p)
+		a.incomplete = append(a.incomplete, p)
 	}
-	if p != nil && !p.answered {
-		p.answered = true
-		p.Answered <- got
+	if p != nil && !p.responded {
+		p.responded = true
+		p.Responded <- got
 	}
 	a.mu.Unlock()
-	reply(w, got.Status)
+	writeStatus(w, got.Status)
 }
 
 func (a *API) initError(w http.ResponseWriter, r *http.Request) {
-	got := read(r)
+	got := readResponse(r)
 	got.Path = "init/error"
 	select {
 	case a.InitErrors <- got:
 	default: // a second one
 		got.Status = http.StatusForbidden
 	}
-	reply(w, got.Status)
+	writeStatus(w, got.Status)
 }
 
-func read(r *http.Request) Answer {
-	body, _ := io.ReadAll(r.Body) // what is cut off is compared as it is
-	return Answer{
+func readResponse(r *http.Request) Response {
+	body, _ := io.ReadAll(r.Body) // a test compares what was received
+	return Response{
 		Path: r.PathValue("path"), Body: string(body), Header: r.Header.Clone(), Trailer: r.Trailer.Clone(),
 		Status: http.StatusAccepted,
 	}
 }
 
-func reply(w http.ResponseWriter, status int) {
+func writeStatus(w http.ResponseWriter, status int) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(map[string]string{"status": http.StatusText(status)})

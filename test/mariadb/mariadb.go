@@ -50,7 +50,7 @@ func Start(password string) (s *Server, err error) {
 		}
 	}(s.folder)
 	data := filepath.Join(s.folder.Path, "data")
-	if err := s.folder.Do(install, "--no-defaults", "--datadir="+data, "--auth-root-authentication-method=normal", "--skip-test-db"); err != nil {
+	if err := s.folder.Run(install, "--no-defaults", "--datadir="+data, "--auth-root-authentication-method=normal", "--skip-test-db"); err != nil {
 		return nil, err
 	}
 	c, err := daemon.NewCertificate()

@@ -54,7 +54,7 @@ func Start(password string) (s *Server, err error) {
 		return nil, err
 	}
 	data := filepath.Join(s.folder.Path, "data")
-	if err := s.folder.Do(filepath.Join(bin, "initdb"), "-D", data, "-U", User, "--auth=scram-sha-256", "--pwfile="+secret,
+	if err := s.folder.Run(filepath.Join(bin, "initdb"), "-D", data, "-U", User, "--auth=scram-sha-256", "--pwfile="+secret,
 		"--encoding=UTF8", "--locale=C", "--no-sync"); err != nil {
 		return nil, err
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-// TenantLimits are the limits of a tenant's runs: its own where they are set,
-// else those of everybody.
+// TenantLimits returns the limits of a tenant's runs: its own where they are set,
+// otherwise the general ones.
 func (c *Config) TenantLimits(id tenant.ID) tenant.Limits {
 	own, all := c.Tenants[string(id)].Limits, c.Limits
 	return tenant.Limits{
@@ -77,7 +77,7 @@ func (c *Config) Directory() (runtime.Directory, error) {
 		for _, folder := range folders {
 			root, err := os.OpenRoot(folder)
 			if err != nil {
-				return nil, fmt.Errorf("%stenants.%s: %w", placed(c.origins, "tenants."+name+".scripts"), name, err)
+				return nil, fmt.Errorf("%stenants.%s: %w", placePrefix(c.origins, "tenants."+name+".scripts"), name, err)
 			}
 			roots = append(roots, root.FS())
 		}
@@ -89,20 +89,20 @@ func (c *Config) Directory() (runtime.Directory, error) {
 	return d, nil
 }
 
-// CheckSecrets looks whether every secret can be read.
+// CheckSecrets reports the secrets that can't be read, as one error.
 func (c *Config) CheckSecrets() error {
 	var errs []error
-	look := func(at string, all map[string]SQL) {
+	check := func(at string, all map[string]SQL) {
 		for _, name := range slices.Sorted(maps.Keys(all)) {
 			if _, err := all[name].Password.Resolve(); err != nil {
 				path := at + "sql." + name + ".password"
-				errs = append(errs, fmt.Errorf("%s%s: %w", placed(c.origins, path), path, err))
+				errs = append(errs, fmt.Errorf("%s%s: %w", placePrefix(c.origins, path), path, err))
 			}
 		}
 	}
-	look("", c.SQL)
+	check("", c.SQL)
 	for _, id := range slices.Sorted(maps.Keys(c.Tenants)) {
-		look("tenants."+id+".", c.Tenants[id].SQL)
+		check("tenants."+id+".", c.Tenants[id].SQL)
 	}
 	return errors.Join(errs...)
 }

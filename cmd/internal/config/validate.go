@@ -14,23 +14,23 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-// validator collects what is wrong with a configuration as a whole.
+// validator collects the errors in a configuration as a whole.
 type validator struct {
 	origins map[string]string // by path, with dots
 	errs    []error
 }
 
-// wrong notes what is wrong at a path, with the place where it stands: that of
-// the nearest key above it if it isn't there.
-func (v *validator) wrong(path, format string, args ...any) {
-	v.errs = append(v.errs, fmt.Errorf("%s%s: %s", placed(v.origins, path), path, fmt.Sprintf(format, args...)))
+// fail adds an error about a path, with its place, or that of the nearest key
+// above it that is set.
+func (v *validator) fail(path, format string, args ...any) {
+	v.errs = append(v.errs, fmt.Errorf("%s%s: %s", placePrefix(v.origins, path), path, fmt.Sprintf(format, args...)))
 }
 
-// placed is the place of a path, or of what is nearest above it, for the
-// beginning of an error.
-func placed(origins map[string]string, path string) string {
+// placePrefix returns the place of a path, or of the nearest key above it that is
+// set, as the beginning of an error.
+func placePrefix(origins map[string]string, path string) string {
 	for at := path; at != ""; {
-		if where := origins[at]; where != "" && where != "default" {
+		if where := origins[at]; where != "" && where != placeDefault {
 			return where + ": "
 		}
 		dot := strings.LastIndexByte(at, '.')
@@ -39,13 +39,13 @@ func placed(origins map[string]string, path string) string {
 	return ""
 }
 
-// complete checks what no single value shows.
-func (c *Config) complete(origins map[string]string) error {
+// validate checks what depends on several values.
+func (c *Config) validate(origins map[string]string) error {
 	c.origins = origins
 	v := &validator{origins: origins}
 	switch {
 	case c.DB.File != "" && c.DB.Table != "":
-		v.wrong("db.file", "excludes db.table (%s)", origins["db.table"])
+		v.fail("db.file", "excludes db.table (%s)", origins["db.table"])
 	case c.DB.Table == "" && (strings.HasPrefix(origins["db.region"], "-") || strings.HasPrefix(origins["db.endpoint"], "-")):
 		v.errs = append(v.errs, errors.New("--db-region and --db-endpoint need --db-table"))
 	case c.DB.Table == "":
@@ -54,9 +54,9 @@ func (c *Config) complete(origins map[string]string) error {
 	v.address("db.endpoint", c.DB.Endpoint)
 	v.address("trace.endpoint", c.Trace.Endpoint)
 	if c.Lock.GuardMillis < 1000 {
-		v.wrong("lock.guard_ms", "got %d, want 1000 or more", c.Lock.GuardMillis)
+		v.fail("lock.guard_ms", "got %d, want 1000 or more", c.Lock.GuardMillis)
 	}
-	v.allowed("", c.HTTP)
+	v.allowList("", c.HTTP)
 	v.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	v.oneOf("log.format", c.Log.Format, "auto", "json", "console")
 	v.connections("", c.SQL)
@@ -66,32 +66,32 @@ func (c *Config) complete(origins map[string]string) error {
 	for _, id := range slices.Sorted(maps.Keys(c.Tenants)) {
 		t, at := c.Tenants[id], "tenants."+id
 		if _, err := tenant.Parse(id); err != nil {
-			v.wrong(at, "%v", err)
+			v.fail(at, "%v", err)
 		}
 		v.connections(at+".", t.SQL)
 		v.tokens(at+".tokens", t.Tokens)
 		if t.HTTP != nil {
-			v.allowed(at+".", *t.HTTP)
+			v.allowList(at+".", *t.HTTP)
 		}
 	}
 	for i, r := range c.Lambda.Routes {
-		v.known(fmt.Sprintf("lambda.routes.%d.tenant", i), r.Tenant, c.Tenants)
+		v.tenantExists(fmt.Sprintf("lambda.routes.%d.tenant", i), r.Tenant, c.Tenants)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Task.Schedules)) {
-		v.known("task.schedules."+name+".tenant", c.Task.Schedules[name].Tenant, c.Tenants)
+		v.tenantExists("task.schedules."+name+".tenant", c.Task.Schedules[name].Tenant, c.Tenants)
 	}
 	return errors.Join(v.errs...)
 }
 
 func (v *validator) oneOf(path, got string, known ...string) {
 	if !slices.Contains(known, got) {
-		v.wrong(path, "got %q, want one of %s", got, strings.Join(known, ", "))
+		v.fail(path, "got %q, want one of %s", got, strings.Join(known, ", "))
 	}
 }
 
-func (v *validator) allowed(at string, h HTTP) {
+func (v *validator) allowList(at string, h HTTP) {
 	if err := (http.Policy{Allow: h.Allow}).Check(); err != nil {
-		v.wrong(at+"http.allow", "%s", strings.TrimPrefix(err.Error(), "http.allow: "))
+		v.fail(at+"http.allow", "%s", strings.TrimPrefix(err.Error(), "http.allow: "))
 	}
 }
 
@@ -103,39 +103,40 @@ func (v *validator) connections(at string, all map[string]SQL) {
 			v.oneOf(path+".tls", s.TLS, "require", "off")
 		}
 		if s.Driver == "sqlite" && s.File == "" {
-			v.wrong(path+".file", "the driver sqlite needs it")
+			v.fail(path+".file", "the driver sqlite needs it")
 		}
 	}
 }
 
-// hashed is the form of a token in a configuration.
-var hashed = regexp.MustCompile(`^sha256:[0-9a-fA-F]{64}$`)
+// tokenHash matches a token as a configuration holds it.
+var tokenHash = regexp.MustCompile(`^sha256:[0-9a-fA-F]{64}$`)
 
-// tokens must be hashes. What was found may be the token itself.
+// tokens checks that tokens are hashes. The error doesn't show the value, which
+// may be the token itself.
 func (v *validator) tokens(path string, all []string) {
 	for i, text := range all {
-		if !hashed.MatchString(text) {
-			v.wrong(fmt.Sprintf("%s.%d", path, i), "want sha256: and the 64 hexadecimal digits of the token's hash, never the token itself")
+		if !tokenHash.MatchString(text) {
+			v.fail(fmt.Sprintf("%s.%d", path, i), "want sha256: and the 64 hexadecimal digits of the token's hash, never the token itself")
 		}
 	}
 }
 
-// known says that a tenant must be one of those that are configured. None is
-// the platform's affair.
-func (v *validator) known(path, id string, tenants map[string]Tenant) {
+// tenantExists checks that a tenant is configured. An empty one is: then the platform
+// names it.
+func (v *validator) tenantExists(path, id string, tenants map[string]Tenant) {
 	if _, ok := tenants[id]; !ok && id != "" {
-		v.wrong(path, "there is no tenant %q", id)
+		v.fail(path, "there is no tenant %q", id)
 	}
 }
 
 func (v *validator) listener(path, address string) {
 	if _, port, err := net.SplitHostPort(address); err != nil || port == "" {
-		v.wrong(path, "got %q, want a host, or none for all, and a port, such as 127.0.0.1:8080", address)
+		v.fail(path, "got %q, want a host, or none for all, and a port, such as 127.0.0.1:8080", address)
 	}
 }
 
-// address checks the URL of a service. It may hold no password: whatever is
-// configured may be printed.
+// address checks the URL of a service. It must hold no password, because every
+// value may be printed.
 func (v *validator) address(path, text string) {
 	if text == "" {
 		return
@@ -143,8 +144,8 @@ func (v *validator) address(path, text string) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		v.wrong(path, "want a URL such as http://127.0.0.1:4318")
+		v.fail(path, "want a URL such as http://127.0.0.1:4318")
 	case u.User != nil:
-		v.wrong(path, "want a URL without a name and password")
+		v.fail(path, "want a URL without a name and password")
 	}
 }

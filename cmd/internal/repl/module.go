@@ -1,5 +1,5 @@
-// Package repl evaluates what is typed, line after line, in one run: its loop
-// is a script, with a native module that asks for lines and shows results.
+// Package repl evaluates lines in one run, as they are typed. Its loop is a
+// script, with a native module that reads lines and prints results.
 package repl
 
 import (
@@ -13,30 +13,30 @@ import (
 //go:embed repl.lua
 var source string
 
-// Source is the script that asks, evaluates and shows, until there is no more
-// line.
+// Source returns the script that reads, evaluates and prints until the end of
+// the input.
 func Source() string { return source }
 
-// Terminal is where lines come from and results go.
-type Terminal interface {
-	// Line asks for the next line; ok is false if there is none any more.
-	Line(prompt string) (text string, ok bool)
-	// Say shows a text.
-	Say(text string)
+// Console is where lines are read and results are printed.
+type Console interface {
+	// ReadLine returns the next line; ok is false at the end of the input.
+	ReadLine(prompt string) (text string, ok bool)
+	// Print prints a text as a line.
+	Print(text string)
 }
 
 // Module returns the module native.repl, which only the loop's run should have.
-func Module(t Terminal) native.Module {
+func Module(console Console) native.Module {
 	return native.Module{Name: "repl", Funcs: []native.Func{
 		{Name: "line", Do: func(c *native.Call) error { // (prompt) -> text | nil
-			text, ok := t.Line(c.String(1, "prompt"))
+			text, ok := console.ReadLine(c.String(1, "prompt"))
 			if !ok {
 				return c.Return(lua.LNil)
 			}
 			return c.Return(lua.LString(text))
 		}},
 		{Name: "say", Do: func(c *native.Call) error { // (text)
-			t.Say(c.String(1, "text"))
+			console.Print(c.String(1, "text"))
 			return nil
 		}},
 	}}

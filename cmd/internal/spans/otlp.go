@@ -55,16 +55,16 @@ func (o *OTLP) ExportSpans(ctx context.Context, all []trace.ReadOnlySpan) error 
 		return err
 	}
 	request.Header.Set("Content-Type", "application/json")
-	answer, err := o.client.Do(request)
+	response, err := o.client.Do(request)
 	if err != nil {
 		return err
 	}
-	defer answer.Body.Close()
-	if _, err := io.Copy(io.Discard, io.LimitReader(answer.Body, 64<<10)); err != nil { // for the connection to be used again
+	defer response.Body.Close()
+	if _, err := io.Copy(io.Discard, io.LimitReader(response.Body, 64<<10)); err != nil { // for the connection to be used again
 		return err
 	}
-	if answer.StatusCode/100 != 2 {
-		return fmt.Errorf("the collector of spans answered %s", answer.Status)
+	if response.StatusCode/100 != 2 {
+		return fmt.Errorf("the collector of spans answered %s", response.Status)
 	}
 	return nil
 }
@@ -75,7 +75,7 @@ func (o *OTLP) Shutdown(context.Context) error {
 	return nil
 }
 
-// DropIdle closes connections that nobody uses.
+// DropIdle closes idle connections.
 func (o *OTLP) DropIdle() { o.client.CloseIdleConnections() }
 
 // The messages of OTLP, as opentelemetry-proto's JSON mapping has them: ids in

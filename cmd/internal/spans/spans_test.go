@@ -35,14 +35,14 @@ func collector(t *testing.T, status int) (endpoint string, got chan string) {
 	return s.URL, got
 }
 
-func TestSpansAreSentAsOTLPHasThem(t *testing.T) {
+func TestOTLPExportsSpans(t *testing.T) {
 	endpoint, got := collector(t, 200)
 	otlp, err := NewOTLP(endpoint)
 	if err != nil {
 		t.Fatal(err)
 	}
 	traces := New(otlp)
-	ctx, end := traces.Begin(Under(t.Context(), header), &runtime.Invocation{ID: "run-1", Tenant: "acme", Script: "a.lua"})
+	ctx, end := traces.Begin(WithXRayParent(t.Context(), header), &runtime.Invocation{ID: "run-1", Tenant: "acme", Script: "a.lua"})
 	_, call := traces.tracer.Start(ctx, "native.db.get", oteltrace.WithTimestamp(time.Unix(1, 5)), oteltrace.WithAttributes(
 		attribute.Bool("b", true), attribute.Int64("i", 1<<60), attribute.Float64("f", 0.5), attribute.StringSlice("l", []string{"x"})))
 	call.SetStatus(codes.Ok, "")
@@ -90,7 +90,7 @@ func TestSpansAreSentAsOTLPHasThem(t *testing.T) {
 	}
 }
 
-func TestACollectorThatRefusesIsAnError(t *testing.T) {
+func TestOTLPRefusedByTheCollectorIsAnError(t *testing.T) {
 	endpoint, _ := collector(t, 503)
 	otlp, err := NewOTLP(endpoint + "/other")
 	if err != nil {
@@ -107,7 +107,7 @@ func TestACollectorThatRefusesIsAnError(t *testing.T) {
 	}
 }
 
-func TestTheParentIsWhatXRaySays(t *testing.T) {
+func TestXRayParent(t *testing.T) {
 	for _, test := range []struct {
 		name, header string
 		trace, span  string
@@ -120,7 +120,7 @@ func TestTheParentIsWhatXRaySays(t *testing.T) {
 		{"another version", strings.Replace(header, "1-", "2-", 1), "", "", false}, {"no hexadecimal", strings.Replace(header, "5759", "575g", 1), "", "", false},
 		{"signs alone", ";=;Root=;Parent=;Root=1-", "", "", false},
 	} {
-		got := oteltrace.SpanContextFromContext(Under(context.Background(), test.header))
+		got := oteltrace.SpanContextFromContext(WithXRayParent(context.Background(), test.header))
 		if got.IsValid() != (test.trace != "") || got.IsValid() && (got.TraceID().String() != test.trace || got.SpanID().String() != test.span || got.IsSampled() != test.sampled) {
 			t.Errorf("%s: got %v", test.name, got)
 		}

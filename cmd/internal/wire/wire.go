@@ -1,5 +1,5 @@
-// Package wire puts the parts together for the programs: THE list of native
-// modules, the choice of the engine behind native.db, and the log.
+// Package wire puts the parts of a program together. It holds the list of native
+// modules, chooses the engine behind native.db, and makes the log.
 package wire
 
 import (
@@ -34,33 +34,33 @@ type Config struct {
 	Config *config.Config
 	// HostKind is "cli", "lambda" or "task".
 	HostKind string
-	// Log takes what the program itself reports.
+	// Log is the program's own log.
 	Log *zap.Logger
-	// Embedded opens the embedded engine on a file. Default: the program has
-	// none. A value, so that a program without it doesn't carry SQLite.
+	// Embedded opens the embedded engine on a file; nil is a program without
+	// one. It is a value so that such a program doesn't link SQLite.
 	Embedded func(file string, clk *clock.Dual) (Store, error)
-	// SQLDrivers are those that connections of native.sql may name.
+	// SQLDrivers are the drivers that connections of native.sql may name.
 	SQLDrivers map[string]sql.Driver
-	// Streams are those of native.stream, the same for every tenant. Default:
-	// none.
+	// Streams are the streams of native.stream, the same for every tenant. The
+	// default is none.
 	Streams stream.Streams
-	// Listeners are the addresses that the program listens on: no script reaches
-	// them.
+	// Listeners are the addresses that the program listens on. Scripts can't
+	// reach them.
 	Listeners []string
 	// Modules are native modules that only this program has.
 	Modules []native.Module
-	// Observers is told what happens, besides the log.
+	// Observers is told of runs, locks and blocked requests, besides the log.
 	Observers Observers
 }
 
-// Observers is where metrics and traces are made. Nil fields are not called.
+// Observers make metrics and traces. Nil fields are not called.
 type Observers struct {
 	Runs  runtime.Observer
 	Locks []lock.Events
-	// ClockAhead is told how far this machine's clock is ahead of the table's, 0
-	// when it agrees again.
+	// ClockAhead is called with how far this machine's clock is ahead of the
+	// table's, and with 0 when they agree again.
 	ClockAhead func(time.Duration)
-	// Blocked is told of requests to where a tenant may not go.
+	// Blocked is called for each request to a host that a tenant may not reach.
 	Blocked func(tenant.ID)
 }
 
@@ -68,18 +68,18 @@ type Observers struct {
 type Program struct {
 	Engine *runtime.Engine
 	Clock  *clock.Dual
-	// Locks are those of native.lock, for hosts.
+	// Locks are the locks of native.lock, for hosts.
 	Locks *lock.Locks
 	// Store opens at its first request.
 	Store Store
-	// TableTime is the time that the rows of locks go by.
+	// TableTime is the time by which rows of locks expire.
 	TableTime lock.TableTime
 
 	client    *http.Client
 	databases *sql.DB
 }
 
-// New puts a program together. Close it when no run is left.
+// New makes a program. Close it after its last run.
 func New(c Config) (*Program, error) {
 	clk := clock.NewDual(clock.System())
 	store := &onDemand{clock: clk, open: func() (Store, error) { return c.openStore(clk) }}
@@ -112,7 +112,7 @@ func New(c Config) (*Program, error) {
 			Clock:    clk,
 			HostKind: c.HostKind,
 			HostName: hostName,
-			Memory:   newGuard(),
+			Memory:   newMemoryWatcher(),
 			Observer: c.Observers.Runs,
 			Modules: append([]native.Module{
 				coremodule.New(),
@@ -129,8 +129,8 @@ func New(c Config) (*Program, error) {
 	}, nil
 }
 
-// DropIdle closes connections that nobody uses: after a suspension of the
-// process the other side has forgotten them.
+// DropIdle closes idle connections. After a suspension of the process the other
+// side has forgotten them.
 func (p *Program) DropIdle() {
 	p.client.CloseIdle()
 	if s, ok := p.Store.(interface{ DropIdle() }); ok {
@@ -144,7 +144,7 @@ func (p *Program) Close() error {
 	return errors.Join(p.databases.Close(), p.Store.Close())
 }
 
-// lockEvents puts into the log what an operator wants to know of locks.
+// lockEvents returns the observers' events, and logs locks that were not released.
 func (c Config) lockEvents() lock.Events {
 	logged := lock.Events{Release: func(r lock.ReleaseEvent) {
 		if r.Err != nil {

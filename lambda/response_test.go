@@ -18,7 +18,7 @@ func returning(expression string) func(*lambda.Config) {
 	}
 }
 
-func TestAnAnswerHasTheFormThatTheSenderUnderstands(t *testing.T) {
+func TestResponseFormatOfEachSender(t *testing.T) {
 	balancerMulti := strings.Replace(balancerEvent, `"headers":{"host":"h"}`, `"multiValueHeaders":{"host":["h"]}`, 1)
 	const bytesBack = `{ status = 201, headers = { ["X-Many"] = { "1", "2" }, n = 5 }, cookies = { "a=1; Path=/", "b=2" }, body = "\0\255\128\n" }`
 	for _, test := range []struct{ name, event, script, want string }{
@@ -50,7 +50,7 @@ func TestAnAnswerHasTheFormThatTheSenderUnderstands(t *testing.T) {
 	}
 }
 
-func TestTheExampleOfThePageWorks(t *testing.T) {
+func TestDocumentationExampleWorks(t *testing.T) {
 	page, err := os.ReadFile("../docs/lambda.md")
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +63,7 @@ func TestTheExampleOfThePageWorks(t *testing.T) {
 	})
 }
 
-func TestAWrongAnswerIsRefusedByTheNameOfItsField(t *testing.T) {
+func TestResponseErrorNamesTheField(t *testing.T) {
 	for script, want := range map[string]string{
 		`"text"`:                                    "result: want nothing or a table",
 		`{ 1, 2 }`:                                  "result: want nothing or a table",
@@ -100,7 +100,7 @@ func TestAWrongAnswerIsRefusedByTheNameOfItsField(t *testing.T) {
 	})
 }
 
-func TestAFailedRunIsAnHTTPStatus(t *testing.T) {
+func TestResponseStatusOfAFailedRun(t *testing.T) {
 	for _, test := range []struct{ script, status, body string }{
 		{`error("x")`, "422", `{"error":{"message":"returning.lua:1: x","retryable":false,"type":"Script.RuntimeError"},"request_id":"request-1"}`},
 		{`error({ code = "no_stock", message = "none left", retryable = true })`, "422",
@@ -133,7 +133,7 @@ func TestAFailedRunIsAnHTTPStatus(t *testing.T) {
 
 // A form that arrives as base64, as gateways really send it, or plain, as
 // emulators do, is the same to a script.
-func TestTheFlagSaysWhetherABodyIsBase64(t *testing.T) {
+func TestRequestBodyIsBase64IfTheFlagIsSet(t *testing.T) {
 	for _, event := range []string{
 		strings.Replace(restEvent, `"body":"a=1","isBase64Encoded":false`, `"body":"YT0x","isBase64Encoded":true`, 1), restEvent,
 	} {

@@ -12,7 +12,7 @@ import (
 	"github.com/tidelock-lua/tidelock/lambda"
 )
 
-func TestAScriptEndsBeforeTheFunctionDoes(t *testing.T) {
+func TestTimeBudgetEndsScriptsBeforeTheFunction(t *testing.T) {
 	inFakeTime(t, all("spin"), func(t *testing.T, f *function) {
 		for _, test := range []struct {
 			timeout, took time.Duration
@@ -37,7 +37,7 @@ func TestAScriptEndsBeforeTheFunctionDoes(t *testing.T) {
 	})
 }
 
-func TestTheMarginIsConfigured(t *testing.T) {
+func TestTimeBudgetMarginIsConfigured(t *testing.T) {
 	inFakeTime(t, func(c *lambda.Config) { all("left")(c); c.Margin = time.Second }, func(t *testing.T, f *function) {
 		if got, _ := f.invoke("", call{timeout: 10 * time.Second}); !strings.HasPrefix(got, "8799") && got != "8800" {
 			t.Errorf("the script has %s ms, want 10 s less 1 s and 2 %%", got)
@@ -45,7 +45,7 @@ func TestTheMarginIsConfigured(t *testing.T) {
 	})
 }
 
-func TestARunThatDoesNotComeBackIsAbandonedInTime(t *testing.T) {
+func TestTimeBudgetRunThatDoesNotReturnIsAbandoned(t *testing.T) {
 	inFakeTime(t, all("stuck"), func(t *testing.T, f *function) {
 		defer close(f.stuck)
 		began := time.Now()
@@ -65,7 +65,7 @@ func TestARunThatDoesNotComeBackIsAbandonedInTime(t *testing.T) {
 	})
 }
 
-func TestAfterAPauseConnectionsAreDropped(t *testing.T) {
+func TestThawedIsCalledAfterAPause(t *testing.T) {
 	dropped := 0
 	inFakeTime(t, func(c *lambda.Config) { all("nothing")(c); c.Thawed = func() { dropped++ } }, func(t *testing.T, f *function) {
 		for _, step := range []struct {
@@ -81,7 +81,7 @@ func TestAfterAPauseConnectionsAreDropped(t *testing.T) {
 	})
 }
 
-func TestWhatIsBufferedIsSentBeforeTheAnswer(t *testing.T) {
+func TestFlushIsCalledBeforeTheResponse(t *testing.T) {
 	flushed := ""
 	flush := func(ctx context.Context) {
 		began := time.Now()

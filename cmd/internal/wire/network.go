@@ -13,8 +13,8 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-// platformInterfaces are the variables that name interfaces of the platform
-// which give out credentials, or other tenants' events.
+// platformInterfaces are the variables that name endpoints of the platform.
+// Those give out credentials, or other tenants' events.
 var platformInterfaces = []string{
 	"AWS_LAMBDA_RUNTIME_API", "ECS_AGENT_URI", "ECS_CONTAINER_METADATA_URI", "ECS_CONTAINER_METADATA_URI_V4",
 	"AWS_CONTAINER_CREDENTIALS_FULL_URI",
@@ -38,28 +38,28 @@ func (c Config) openHTTP() (*http.Client, error) {
 // openSQL makes the databases of native.sql.
 func (c Config) openSQL(clk *clock.Dual) *sql.DB {
 	return sql.New(sql.Options{
-		Clock: clk, Drivers: c.SQLDrivers, Control: notThePlatform,
+		Clock: clk, Drivers: c.SQLDrivers, Control: blockPlatform,
 		Connections: func(id tenant.ID) map[string]sql.Connection {
 			all := map[string]sql.Connection{}
 			for name, s := range c.Config.Connections(id) {
-				all[name] = connection(s)
+				all[name] = sqlConnection(s)
 			}
 			return all
 		},
 	})
 }
 
-func connection(s config.SQL) sql.Connection {
+func sqlConnection(s config.SQL) sql.Connection {
 	return sql.Connection{
 		Driver: s.Driver, Host: s.Host, Port: int(s.Port), User: s.User, Database: s.Database, Password: s.Password.Resolve,
 		TLS: s.TLS, File: s.File, MaxOpen: int(s.MaxOpen), ReadOnly: s.ReadOnly,
 	}
 }
 
-// notThePlatform refuses the addresses at which platforms serve metadata and
-// credentials. Databases at private addresses and sockets are what operators
-// name.
-func notThePlatform(network, address string, _ syscall.RawConn) error {
+// blockPlatform refuses the addresses at which platforms serve metadata and
+// credentials. It allows private addresses and sockets, at which operators have
+// their databases.
+func blockPlatform(network, address string, _ syscall.RawConn) error {
 	if network == "unix" {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 
 const hash = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-func TestEveryMistakeIsToldWithItsLine(t *testing.T) {
+func TestLoadErrorsNameTheLine(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"an anchor", "tenants:\n  a:\n    limits: &l\n      timeout: 1s\n      foo: 2", `tidelock.yaml:5: tenants.a.limits.foo: unknown key`},
 		{"an alias", "tenants:\n  a: {limits: &l {foo: 2}}\n  b:\n    limits: *l", `tidelock.yaml:2: tenants.b.limits.foo: unknown key`},
@@ -27,8 +27,8 @@ func TestEveryMistakeIsToldWithItsLine(t *testing.T) {
 		{"a tenant's id", "tenants:\n  a: {}\n  1.5: {}", `tidelock.yaml:3: tenants.1.5: tenant id "1.5"`},
 		{"no driver", "sql:\n  a:\n    host: h", `tidelock.yaml:2: sql.a.driver: got ""`},
 		{"sqlite without a file", "sql:\n  a: {driver: sqlite}", `tidelock.yaml:2: sql.a.file: the driver sqlite needs it`},
-		{"a route to nobody", "lambda:\n  routes:\n    - match: x\n      tenant: b", `tidelock.yaml:4: lambda.routes.0.tenant: there is no tenant "b"`},
-		{"a schedule of nobody", "task:\n  schedules:\n    x: {tenant: b}", `tidelock.yaml:3: task.schedules.x.tenant: there is no tenant "b"`},
+		{"a route to an unknown tenant", "lambda:\n  routes:\n    - match: x\n      tenant: b", `tidelock.yaml:4: lambda.routes.0.tenant: there is no tenant "b"`},
+		{"a schedule of an unknown tenant", "task:\n  schedules:\n    x: {tenant: b}", `tidelock.yaml:3: task.schedules.x.tenant: there is no tenant "b"`},
 		{"an address without a port", "task:\n  listen: localhost", `tidelock.yaml:2: task.listen: got "localhost"`},
 		{"another address without one", "task: {internal_listen: '127.0.0.1:'}", `tidelock.yaml:1: task.internal_listen: got "127.0.0.1:"`},
 		{"a collector that is no URL", "trace: {endpoint: 'collector:4318'}", `tidelock.yaml:1: trace.endpoint: want a URL`},
@@ -40,7 +40,7 @@ func TestEveryMistakeIsToldWithItsLine(t *testing.T) {
 	}
 }
 
-func TestWhatIsAlikeIsReadAlike(t *testing.T) {
+func TestLoadEquivalentFiles(t *testing.T) {
 	for _, test := range []struct{ name, text string }{
 		{"nothing", ""}, {"blanks", " \n"}, {"a comment", "# nothing"}, {"null", "null"}, {"an empty document", "---\n"},
 		{"a key without a value", "db:"}, {"keys without values", "lock:\nlimits:\nlog:\ntask: {listen:}\ntenants:\nhttp:\nlambda:\n"},
@@ -67,7 +67,7 @@ func TestWhatIsAlikeIsReadAlike(t *testing.T) {
 }
 
 // What is wrong may be the secret itself, in a wrong place.
-func TestNoErrorTellsASecret(t *testing.T) {
+func TestLoadErrorsShowNoSecret(t *testing.T) {
 	for _, test := range []struct {
 		text    string
 		environ string
@@ -94,7 +94,7 @@ func TestNoErrorTellsASecret(t *testing.T) {
 	}
 }
 
-func TestTheFileOfASecretLiesBesideTheConfiguration(t *testing.T) {
+func TestSecretFileIsRelativeToTheConfiguration(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.Mkdir("etc", 0o700); err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func TestTheFileOfASecretLiesBesideTheConfiguration(t *testing.T) {
 	}
 }
 
-func TestATenantMayHaveNoLimitWhereOthersHaveOne(t *testing.T) {
+func TestTenantLimitOfZeroDisables(t *testing.T) {
 	c, err := load(t, "limits: {instructions: 500}\ntenants: {a: {limits: {instructions: 0}}, b: {limits: {instructions: 7}}, c: {}}", nil)
 	if err != nil {
 		t.Fatal(err)

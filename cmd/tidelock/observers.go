@@ -17,14 +17,14 @@ import (
 // be sent.
 const flushTime = 2 * time.Second
 
-// traced sends spans to the configured collector, if there is one. done sends
-// what is left.
-func traced(ctx context.Context, c *config.Config, log *zap.Logger) (w wire.Observers, done func(), err error) {
-	return watched(ctx, c, log, nil)
+// newTraceObservers returns observers that send spans to the configured
+// collector, if there is one. done sends what is left.
+func newTraceObservers(ctx context.Context, c *config.Config, log *zap.Logger) (w wire.Observers, done func(), err error) {
+	return newObservers(ctx, c, log, nil)
 }
 
-// watched makes metrics and, if a collector is configured, spans. m may be nil.
-func watched(ctx context.Context, c *config.Config, log *zap.Logger, m *telemetry.Metrics) (w wire.Observers, done func(), err error) {
+// newObservers is [newTraceObservers] with metrics; a nil m counts nothing.
+func newObservers(ctx context.Context, c *config.Config, log *zap.Logger, m *telemetry.Metrics) (w wire.Observers, done func(), err error) {
 	done = func() {}
 	if m != nil {
 		w.Locks, w.ClockAhead, w.Blocked = []lock.Events{m.Locks()}, m.ClockAhead, m.Blocked

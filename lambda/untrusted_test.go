@@ -15,7 +15,7 @@ import (
 )
 
 // Some senders write null where others write nothing.
-func TestNullIsAsGoodAsNothing(t *testing.T) {
+func TestEventNullFieldsCountAsMissing(t *testing.T) {
 	null := func(event, field string) string { return strings.Replace(event, "{", `{"`+field+`":null,`, 1) }
 	context := func(event, field string) string {
 		return strings.Replace(event, `"requestContext":{`, `"requestContext":{"`+field+`":null,`, 1)
@@ -31,7 +31,7 @@ func TestNullIsAsGoodAsNothing(t *testing.T) {
 		})
 	}
 	inFakeTime(t, all("echo"), func(t *testing.T, f *function) {
-		for _, test := range []struct{ event, answer string }{
+		for _, test := range []struct{ event, response string }{
 			{`{"tenant":null,"script":"echo","event":1}`, "1"},
 			{`{"tenant":"acme","script":null,"event":1}`, "1"},
 			{`{"tenant":null,"script":null,"event":1}`, `{"event":1,"script":null,"tenant":null}`},
@@ -40,13 +40,13 @@ func TestNullIsAsGoodAsNothing(t *testing.T) {
 			{`{"Records":[null]}`, `{"Records":[null]}`},
 			{`{"httpMethod":"GET","requestContext":null}`, `{"httpMethod":"GET","requestContext":null}`},
 		} {
-			f.want(test.event, call{}, test.answer, "")
+			f.want(test.event, call{}, test.response, "")
 		}
 	})
 }
 
 // A header in two cases is one header, and not one of the two by chance.
-func TestAHeaderInTwoCasesIsOneHeader(t *testing.T) {
+func TestRequestHeaderInTwoCasesIsOneHeader(t *testing.T) {
 	event := strings.Replace(gatewayEvent, `"x-many":"1,2"`, `"x-many":"b","X-Many":"a","COOKIE":"q=1"`, 1)
 	inFakeTime(t, returning(`{ body = event.headers["x-many"] }`), func(t *testing.T, f *function) {
 		for range 20 {
@@ -57,8 +57,9 @@ func TestAHeaderInTwoCasesIsOneHeader(t *testing.T) {
 	})
 }
 
-// Whoever may call chooses the path. Its length costs no more than its reading.
-func TestALongPathCostsLittle(t *testing.T) {
+// Any client may choose the path. Matching a long one costs no more than reading
+// it.
+func TestRouteOfALongPathCostsLittle(t *testing.T) {
 	path := "/a" + strings.Repeat("/", 16<<10)
 	event := strings.Replace(gatewayEvent, `"rawPath":"/orders/7"`, `"rawPath":"`+path+`"`, 1)
 	routes := func(c *lambda.Config) {
@@ -85,7 +86,7 @@ func TestALongPathCostsLittle(t *testing.T) {
 
 // A message that a batch has twice is run once: two runs of it would be at work
 // at once.
-func TestAMessageThatABatchHasTwiceRunsOnce(t *testing.T) {
+func TestBatchDuplicateMessageRunsOnce(t *testing.T) {
 	ok, bad := work(10, false), work(10, true)
 	twice := `{"Records":[` + strings.Join([]string{message("1", bad, ""), message("2", ok, ""), message("1", bad, "")}, ",") + `]}`
 	inFakeTime(t, partial, func(t *testing.T, f *function) {
@@ -103,7 +104,7 @@ func TestAMessageThatABatchHasTwiceRunsOnce(t *testing.T) {
 	})
 }
 
-func TestAnErrorIsTextAndShortWhateverTheScriptRaises(t *testing.T) {
+func TestInvokeErrorIsShortText(t *testing.T) {
 	name := strings.Repeat("n", 100_000)
 	long := "local function " + name + `() error(string.rep("m\n", 1000000)) end ` + name + "() return 1"
 	for _, source := range []string{
@@ -134,8 +135,8 @@ func TestAnErrorIsTextAndShortWhateverTheScriptRaises(t *testing.T) {
 }
 
 // The process of several invocations ends when one of them is stuck, but not
-// before the others have their answers.
-func TestAStuckRunEndsNoOtherInvocation(t *testing.T) {
+// before the others have their responses.
+func TestInvokeAbandonedRunEndsNoOtherInvocation(t *testing.T) {
 	configure := routed(lambda.Route{Match: "*", Tenant: "acme"})
 	inFakeTime(t, configure, func(t *testing.T, f *function) {
 		defer close(f.stuck)
@@ -158,7 +159,7 @@ func TestAStuckRunEndsNoOtherInvocation(t *testing.T) {
 }
 
 // Collectors split lines of 16 KiB, and what they split is no JSON any more.
-func TestTheRecordOfAFailedRunIsALineOfBoundedLength(t *testing.T) {
+func TestLogRecordOfAFailedRunIsBounded(t *testing.T) {
 	name := strings.Repeat("n", 100_000)
 	source := "(function() local function " + name + "(n) if n > 0 then local x = " + name + `(n - 1) return x end error(string.rep("\1", 100000), 0) end local x = ` + name + "(100) return x end)()"
 	inFakeTime(t, returning(source), func(t *testing.T, f *function) {

@@ -31,8 +31,8 @@ func addTableFlags(f *pflag.FlagSet) {
 	f.String("db-endpoint", "", "address of DynamoDB, for emulators (environment TIDELOCK_DB__ENDPOINT)")
 }
 
-// settings are the flags that are keys of the configuration too.
-var settings = map[string]string{
+// configFlags are the flags that set a key of the configuration.
+var configFlags = map[string]string{
 	"db": "db.file", "db-table": "db.table", "db-region": "db.region", "db-endpoint": "db.endpoint",
 	"allow-net": "http.allow", "listen": "task.listen", "internal-listen": "task.internal_listen",
 }
@@ -46,7 +46,7 @@ func loadConfig(cmd *cobra.Command) (*config.Config, error) {
 	}
 	o := config.Options{File: file, Environ: os.Environ()}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		key, ok := settings[f.Name]
+		key, ok := configFlags[f.Name]
 		if !ok {
 			return
 		}
@@ -69,8 +69,8 @@ func loadConfig(cmd *cobra.Command) (*config.Config, error) {
 	return c, nil
 }
 
-// newProgram puts the runtime of a command together. more says what is special
-// about it.
+// newProgram makes the runtime of a command. more holds what other commands
+// don't have.
 func newProgram(c *config.Config, log *zap.Logger, more wire.Config) (*wire.Program, error) {
 	more.Config, more.Log, more.Embedded = c, log, openEmbedded
 	more.SQLDrivers = map[string]sql.Driver{"postgres": postgres.New(), "mysql": mysql.New(), "sqlite": sqlfile.New()}
@@ -84,14 +84,18 @@ func openEmbedded(file string, clk *clock.Dual) (wire.Store, error) {
 	return sqlite.Open(file, clk, sqlite.Options{})
 }
 
-// newLog is the log of a command: on standard error, for people if they watch.
+// newLog returns the log of a command, on standard error, which begins with the
+// warnings of the configuration. Libraries log to it too.
 func newLog(c *config.Config) *zap.Logger {
-	people := c.Log.Format == "console" || c.Log.Format == "auto" && isTerminal(os.Stderr)
+	console := c.Log.Format == "console" || c.Log.Format == "auto" && isTerminal(os.Stderr)
 	var out io.Writer = os.Stderr
-	if people {
+	if console {
 		out = terminalLog{os.Stderr}
 	}
-	log := wire.NewLog(out, people).WithOptions(zap.IncreaseLevel(wire.Level(c.Log.Level)))
-	wire.TakeOver(log)
+	log := wire.NewLog(out, console).WithOptions(zap.IncreaseLevel(wire.Level(c.Log.Level)))
+	wire.RedirectStandardLog(log)
+	for _, warning := range c.Warnings() {
+		log.Warn(warning)
+	}
 	return log
 }

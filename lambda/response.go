@@ -18,27 +18,27 @@ import (
 	"github.com/tidelock-lua/tidelock/runtime"
 )
 
-// answerForm is the form of HTTP answers that a sender understands.
-type answerForm struct {
-	cookies       bool // it has a field for them: function URLs and HTTP APIs
+// responseFormat is the format of HTTP responses that a sender understands.
+type responseFormat struct {
+	cookies       bool // has a field for cookies: function URLs and HTTP APIs
 	loadBalancer  bool
-	severalValues bool // of one header
+	severalValues bool // has lists of values for headers
 }
 
-// reply is an HTTP answer.
-type reply struct {
+// httpResponse is an HTTP response.
+type httpResponse struct {
 	status  int
 	headers map[string][]string // names in lower case
 	cookies []string
 	body    string
 }
 
-// encode makes an answer of what a script returned: nothing, or a table with
-// status, headers, cookies and body.
-func (f answerForm) encode(v any, max int64) ([]byte, *runtime.Error) {
-	r, err := readReply(v, max)
+// encode encodes the HTTP response that a script returned: nothing, or a table
+// with status, headers, cookies and body.
+func (f responseFormat) encode(v any, max int64) ([]byte, *runtime.Error) {
+	r, err := readResponse(v, max)
 	if err == nil && len(r.cookies) > 1 && !f.cookies && !f.severalValues {
-		err = wrong("cookies", "got %d, and the load balancer takes only one unless its multi-value headers are on", len(r.cookies))
+		err = fieldError("cookies", "got %d, and the load balancer takes only one unless its multi-value headers are on", len(r.cookies))
 	}
 	_, tooLong := errors.AsType[*json.TooLongError](err)
 	switch {
@@ -58,14 +58,14 @@ func tooLarge(max int64) *runtime.Error {
 	return runtime.Errorf(runtime.ResultTooLarge, "the answer has more bytes than the %d that are allowed", max)
 }
 
-// failure is the answer to a request whose run failed. Where in the script it
-// failed is nobody's business outside.
-func (f answerForm) failure(e *runtime.Error, requestID string) []byte {
+// failure returns the response to a request whose run failed. It doesn't tell the
+// client where in the script.
+func (f responseFormat) failure(e *runtime.Error, requestID string) []byte {
 	body := value.Map{"type": string(e.Type), "message": e.Message, "retryable": e.Retryable}
 	if e.Code != "" {
 		body["code"] = strings.ToValidUTF8(e.Code, "\uFFFD")
 	}
-	text, err := json.Encode(value.Map{"error": body, "request_id": requestID}, "error", answerBytesMax)
+	text, err := json.Encode(value.Map{"error": body, "request_id": requestID}, "error", responseBytesMax)
 	if err != nil {
 		text = []byte(`{}`) // not reached: its texts are short, and UTF-8
 	}
@@ -73,21 +73,21 @@ func (f answerForm) failure(e *runtime.Error, requestID string) []byte {
 	if status == 0 {
 		status = http.StatusInternalServerError
 	}
-	return f.render(reply{status: status, headers: map[string][]string{"content-type": {typeJSON}}, body: string(text)})
+	return f.render(httpResponse{status: status, headers: map[string][]string{"content-type": {typeJSON}}, body: string(text)})
 }
 
-// readReply checks what a script returned. Its errors name the field.
-func readReply(v any, max int64) (r reply, err error) {
+// readResponse checks the table that a script returned. Its errors name the field.
+func readResponse(v any, max int64) (r httpResponse, err error) {
 	if v == nil {
-		return reply{status: http.StatusNoContent}, nil
+		return httpResponse{status: http.StatusNoContent}, nil
 	}
 	m, ok := v.(value.Map)
 	if !ok {
-		return r, wrong("", "want nothing or a table with status, headers, cookies and body")
+		return r, fieldError("", "want nothing or a table with status, headers, cookies and body")
 	}
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		if !slices.Contains([]string{"status", "headers", "cookies", "body"}, name) {
-			return r, wrong(name, "an answer has no such field, only status, headers, cookies and body")
+			return r, fieldError(name, "an answer has no such field, only status, headers, cookies and body")
 		}
 	}
 	if r.status, err = readStatus(m["status"]); err != nil {
@@ -103,34 +103,34 @@ func readReply(v any, max int64) (r reply, err error) {
 }
 
 func readStatus(v any) (int, error) {
-	if nothing(v) {
+	if isNull(v) {
 		return http.StatusOK, nil
 	}
 	f, ok := v.(float64)
 	if !ok || f != float64(int(f)) || f < 200 || f > 599 {
-		return 0, wrong("status", "want a whole number from 200 to 599")
+		return 0, fieldError("status", "want a whole number from 200 to 599")
 	}
 	return int(f), nil
 }
 
 func readHeaders(v any) (map[string][]string, error) {
 	out := map[string][]string{}
-	if nothing(v) {
+	if isNull(v) {
 		return out, nil
 	}
 	m, ok := v.(value.Map)
 	if !ok {
-		return nil, wrong("headers", "want a table of names and values")
+		return nil, fieldError("headers", "want a table of names and values")
 	}
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		key, at := strings.ToLower(name), "headers."+name
 		switch _, twice := out[key]; {
 		case !httpguts.ValidHeaderFieldName(name):
-			return nil, wrong(at, "no name of a header")
+			return nil, fieldError(at, "no name of a header")
 		case key == "set-cookie":
-			return nil, wrong(at, "want it in cookies")
+			return nil, fieldError(at, "want it in cookies")
 		case twice:
-			return nil, wrong(at, "a second time, in another case")
+			return nil, fieldError(at, "a second time, in another case")
 		}
 		values, ok := m[name].(value.List)
 		if !ok {
@@ -139,7 +139,7 @@ func readHeaders(v any) (map[string][]string, error) {
 		for _, v := range values {
 			text, ok := headerValue(v)
 			if !ok {
-				return nil, wrong(at, "want a string without control characters, a number, or a list of them")
+				return nil, fieldError(at, "want a string without control characters, a number, or a list of them")
 			}
 			out[key] = append(out[key], text)
 		}
@@ -158,7 +158,7 @@ func headerValue(v any) (string, bool) {
 }
 
 func readCookies(v any) (out []string, err error) {
-	if nothing(v) {
+	if isNull(v) {
 		return nil, nil
 	}
 	list, ok := v.(value.List)
@@ -166,13 +166,13 @@ func readCookies(v any) (out []string, err error) {
 		ok = true // an empty table is a map unless it is marked
 	}
 	if !ok {
-		return nil, wrong("cookies", `want a list of strings such as "name=value; Path=/"`)
+		return nil, fieldError("cookies", `want a list of strings such as "name=value; Path=/"`)
 	}
 	for i, v := range list {
 		text, ok := v.(string)
 		if name, _, pair := strings.Cut(text, "="); !ok || !pair || !httpguts.ValidHeaderFieldName(name) ||
 			!utf8.ValidString(text) || !httpguts.ValidHeaderFieldValue(text) {
-			return nil, wrong(fmt.Sprintf("cookies[%d]", i+1), `want a string such as "name=value; Path=/"`)
+			return nil, fieldError(fmt.Sprintf("cookies[%d]", i+1), `want a string such as "name=value; Path=/"`)
 		}
 		out = append(out, text)
 	}
@@ -185,9 +185,9 @@ const (
 	typeBytes = "application/octet-stream"
 )
 
-// setBody takes a string as it is; a table becomes JSON. A body whose type the
-// script doesn't tell gets one.
-func (r *reply) setBody(v any, max int64) error {
+// setBody sets the body to a string, or to a table as JSON, and sets its content
+// type if the script hasn't.
+func (r *httpResponse) setBody(v any, max int64) error {
 	kind := typeText
 	switch v := v.(type) {
 	case nil, value.Null:
@@ -204,7 +204,7 @@ func (r *reply) setBody(v any, max int64) error {
 		}
 		r.body, kind = string(text), typeJSON
 	default:
-		return wrong("body", "want a string, or a table to be sent as JSON")
+		return fieldError("body", "want a string, or a table to be sent as JSON")
 	}
 	if r.headers["content-type"] == nil {
 		r.headers["content-type"] = []string{kind}
@@ -212,17 +212,19 @@ func (r *reply) setBody(v any, max int64) error {
 	return nil
 }
 
-func wrong(field, format string, args ...any) error {
+// fieldError returns an error about a field of the result; "" is the result
+// itself.
+func fieldError(field, format string, args ...any) error {
 	if field != "" {
 		field = "." + field
 	}
 	return &value.Error{Path: "result" + field, Reason: fmt.Sprintf(format, args...)}
 }
 
-func nothing(v any) bool { return v == nil || v == value.Null{} }
+func isNull(v any) bool { return v == nil || v == value.Null{} }
 
-// render writes an answer in the sender's form.
-func (f answerForm) render(r reply) []byte {
+// render returns a response in the sender's format.
+func (f responseFormat) render(r httpResponse) []byte {
 	out := struct {
 		Status      int                 `json:"statusCode"`
 		Description string              `json:"statusDescription,omitempty"`
