@@ -1,6 +1,7 @@
 package native
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -9,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/tidelock-lua/tidelock/native/spelling"
 )
 
 // NArgs is how many arguments the call has.
@@ -218,6 +221,16 @@ func (o Options) Choice(name string, choices ...string) string {
 	}
 	o.call.BadArg(o.arg, "%s: got %.64q, want %s", name, v, quoted(choices))
 	return ""
+}
+
+// UnknownOption is the message for an option that doesn't exist; it names the
+// one that was probably meant.
+func UnknownOption(name string, known []string) string {
+	text := fmt.Sprintf("unknown option %.64q", name)
+	if near := spelling.Nearest(name, known); near != "" {
+		return text + fmt.Sprintf(", did you mean %q?", near)
+	}
+	return text + ", known are " + strings.Join(known, ", ")
 }
 
 func quoted(words []string) string {

@@ -11,9 +11,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/outcome"
+	"github.com/tidelock-lua/tidelock/native/spelling"
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
@@ -193,7 +193,7 @@ func (db *DB) Open(id tenant.ID, name string) (*Conn, error) {
 
 func missing(name string, known []string) error {
 	text := "no connection of that name is configured"
-	if near := native.Nearest(name, known); near != "" {
+	if near := spelling.Nearest(name, known); near != "" {
 		text += fmt.Sprintf(", did you mean %q?", near)
 	} else if len(known) > 0 {
 		text += ", known are " + strings.Join(known, ", ")

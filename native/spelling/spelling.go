@@ -1,19 +1,5 @@
-package native
-
-import (
-	"fmt"
-	"strings"
-)
-
-// UnknownOption says that there is no option of that name, and which one was
-// probably meant.
-func UnknownOption(name string, known []string) string {
-	text := fmt.Sprintf("unknown option %.64q", name)
-	if near := Nearest(name, known); near != "" {
-		return text + fmt.Sprintf(", did you mean %q?", near)
-	}
-	return text + ", known are " + strings.Join(known, ", ")
-}
+// Package spelling finds the known name that a misspelt one was meant to be.
+package spelling
 
 // Nearest returns the candidate that name was probably meant to be, or "" if
 // none is near: at most a third of its letters, rounded up, would have to

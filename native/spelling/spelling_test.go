@@ -1,8 +1,8 @@
-package native
+package spelling
 
 import "testing"
 
-func TestNearestFindsSlips(t *testing.T) {
+func TestNearest(t *testing.T) {
 	known := []string{"scope", "lease_ms", "wait_ms", "rev", "new"}
 	for _, test := range []struct{ name, want string }{
 		{"lease", "lease_ms"}, {"leasems", "lease_ms"}, {"waitms", "wait_ms"}, {"wait", "wait_ms"}, {"scpoe", "scope"},
