@@ -106,16 +106,3 @@ func (f Func) function(name string) *lua.LFunction {
 		return c.results
 	})
 }
-
-// Methods makes the metatable of a kind of handle, a userdata whose functions
-// scripts call with a colon. They see only its name. It is never written again:
-// make it once and share it.
-func Methods(name string, funcs ...Func) *lua.LTable {
-	index := &lua.LTable{Metatable: lua.LNil}
-	for _, f := range funcs {
-		index.RawSetString(f.Name, f.function(name+":"+f.Name))
-	}
-	t := sealed(name, nil)
-	t.RawSetString("__index", index)
-	return t
-}

@@ -231,7 +231,7 @@ var locks = [][2]string{
 var lists = [][2]string{
 	{`nil`, "#1|got nil, want table"},
 	{`1`, "#1|got number, want table"},
-	{`p`, "#1|got userdata, want table"},
+	{`p`, "#1|got partition, want table"},
 	{`setmetatable({}, {})`, "#1|a table with a metatable of its own"},
 }
 
