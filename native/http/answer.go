@@ -18,9 +18,9 @@ type Response struct {
 	length int64 // -1 if it isn't known
 }
 
-// Settled says whether all of the request had been sent when its answer began. If
+// RequestSent says whether all of the request had been sent when its answer began. If
 // not, the rest goes out while the body is read.
-func (a *Response) Settled() bool { return a.upload == nil || a.upload.left.Load() == 0 }
+func (a *Response) RequestSent() bool { return a.upload == nil || a.upload.left.Load() == 0 }
 
 // Read reads the body; with Close it makes the answer a stream's source.
 func (a *Response) Read(ctx context.Context, p []byte) (int, error) {
@@ -47,12 +47,12 @@ func (a *Response) ReadAll(c stream.Caller) (string, error) {
 	if a.length > max && a.body != nethttp.NoBody { // HEAD tells of a body that doesn't come
 		return "", a.tooLarge(max)
 	}
-	text := stream.NewText(c)
+	text := stream.NewBuilder(c)
 	for {
-		c.Look()
-		n, err := a.Read(c.Context, text.Room(int(min(max+1-int64(text.Len()), pieceBytes))))
-		text.Took(n)
-		c.Grow(n)
+		c.CheckInterrupt()
+		n, err := a.Read(c.Context, text.Reserve(int(min(max+1-int64(text.Len()), pieceBytes))))
+		text.Advance(n)
+		c.Charge(n)
 		if int64(text.Len()) > max {
 			return "", a.tooLarge(max)
 		}

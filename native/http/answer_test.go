@@ -262,7 +262,7 @@ func TestBytesAreHeldBackOnceTheCallHasEnded(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if _, err := answer.ReadAll(stream.Caller{Context: ctx, Look: func() {}, Grow: func(int) {}, Step: func(int) {}}); err != nil {
+				if _, err := answer.ReadAll(stream.Caller{Context: ctx, CheckInterrupt: func() {}, Charge: func(int) {}, Step: func(int) {}}); err != nil {
 					t.Fatal(err)
 				}
 				answer.Close()

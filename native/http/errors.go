@@ -66,7 +66,7 @@ func about(err error, r *Request, t target) error {
 }
 
 func appliedNo(r *Request) string {
-	if changes(r.Method) {
+	if !IsSafe(r.Method) {
 		return outcome.AppliedNo
 	}
 	return ""
@@ -83,7 +83,7 @@ func (x *exchange) trouble(err error) error {
 	}
 	e.Op, e.Key = x.req.Op, x.first.String()
 	switch {
-	case !changes(x.req.Method) || x.last != nil && (x.last.answered || !x.last.changes):
+	case IsSafe(x.req.Method) || x.last != nil && (x.last.answered || x.last.safe):
 	case x.last == nil || !x.last.sent.Load():
 		if !x.begun { // else a redirect was the answer
 			e.Applied = outcome.AppliedNo

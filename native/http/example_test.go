@@ -33,7 +33,7 @@ func Example() {
 	defer client.CloseIdle()
 
 	ctx, quiet := context.Background(), func(int) {}
-	caller := stream.Caller{Context: ctx, Look: func() {}, Grow: quiet, Step: quiet}
+	caller := stream.Caller{Context: ctx, CheckInterrupt: func() {}, Charge: quiet, Step: quiet}
 	for _, id := range []tenant.ID{"acme", "another"} {
 		answer, err := client.Do(ctx, id, &http.Request{Op: "get", Method: "GET", URL: server.URL})
 		if err != nil {

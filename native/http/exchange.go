@@ -47,10 +47,9 @@ type Request struct {
 	Stream bool
 }
 
-// changes says whether a request may change something.
-func changes(method string) bool {
-	return method != "GET" && method != "HEAD" && method != "OPTIONS"
-}
+// IsSafe reports whether requests with this method change nothing, which RFC 9110
+// calls safe.
+func IsSafe(method string) bool { return method == "GET" || method == "HEAD" || method == "OPTIONS" }
 
 // exchange is one request on its way, with its redirects.
 type exchange struct {
@@ -77,7 +76,7 @@ type exchange struct {
 // hop is one request of an exchange, on the connection that it has.
 type hop struct {
 	*exchange
-	changes  bool
+	safe     bool
 	sent     atomic.Bool // something of it was written, or may have been
 	answered bool
 }
@@ -175,7 +174,7 @@ var errSwitched = errors.New("the status is 101, a switch to another protocol")
 // RoundTrip sends one request of the exchange; it is what net/http's client
 // asks.
 func (x *exchange) RoundTrip(r *nethttp.Request) (*nethttp.Response, error) {
-	h := &hop{exchange: x, changes: changes(r.Method)}
+	h := &hop{exchange: x, safe: IsSafe(r.Method)}
 	x.last = h
 	ctx := httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) { x.use(info.Conn, h) },
@@ -186,7 +185,7 @@ func (x *exchange) RoundTrip(r *nethttp.Request) (*nethttp.Response, error) {
 		return nil, errSwitched
 	}
 	h.answered = err == nil
-	x.begun = x.begun || h.answered && h.changes
+	x.begun = x.begun || h.answered && !h.safe
 	return answer, err
 }
 

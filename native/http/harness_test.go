@@ -25,9 +25,10 @@ import (
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/native/module/coremodule"
 	"github.com/tidelock-lua/tidelock/native/module/deadlinemodule"
+	"github.com/tidelock-lua/tidelock/native/module/httpmodule"
 	"github.com/tidelock-lua/tidelock/native/module/jsonmodule"
 	"github.com/tidelock-lua/tidelock/native/module/lockmodule"
-	"github.com/tidelock-lua/tidelock/native/stream"
+	"github.com/tidelock-lua/tidelock/native/module/streammodule"
 	"github.com/tidelock-lua/tidelock/native/value"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/runtime/nativetest"
@@ -66,8 +67,8 @@ func newWorld(t testing.TB, allow []string, change ...func(*http.Options)) *worl
 		t.Fatal(err)
 	}
 	w.engine = runtime.New(runtime.Config{Clock: w.clock, HostKind: "test", HostName: "testhost", Modules: []native.Module{
-		coremodule.New(), deadlinemodule.New(), jsonmodule.New(), http.Module(w.client), lockmodule.New(locks, lockmodule.Options{}),
-		stream.Module(stream.Options{}),
+		coremodule.New(), deadlinemodule.New(), jsonmodule.New(), httpmodule.New(w.client), lockmodule.New(locks, lockmodule.Options{}),
+		streammodule.New(streammodule.Options{}),
 	}})
 	return w
 }
@@ -271,7 +272,7 @@ func modules(t *testing.T, clk *clock.Dual) []native.Module {
 		t.Fatal(err)
 	}
 	return []native.Module{
-		http.Module(client), lockmodule.New(locks, lockmodule.Options{}), stream.Module(stream.Options{}),
+		httpmodule.New(client), lockmodule.New(locks, lockmodule.Options{}), streammodule.New(streammodule.Options{}),
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native/module/jsonmodule"
 	"github.com/tidelock-lua/tidelock/native/module/lockmodule"
 	"github.com/tidelock-lua/tidelock/native/module/logmodule"
+	"github.com/tidelock-lua/tidelock/native/module/sqlmodule"
 	"github.com/tidelock-lua/tidelock/native/sql"
 	"github.com/tidelock-lua/tidelock/native/sql/mysql"
 	"github.com/tidelock-lua/tidelock/native/sql/postgres"
@@ -160,7 +161,7 @@ func newHost(t testing.TB, connections map[string]sql.Connection, change ...func
 	h.Engine = runtime.New(runtime.Config{
 		Clock: clk, HostKind: "test", HostName: "testhost",
 		Modules: []native.Module{
-			coremodule.New(), deadlinemodule.New(), jsonmodule.New(), logmodule.New(), lockmodule.New(locks, lockmodule.Options{}), sql.Module(h.db),
+			coremodule.New(), deadlinemodule.New(), jsonmodule.New(), logmodule.New(), lockmodule.New(locks, lockmodule.Options{}), sqlmodule.New(h.db),
 			{Name: "test", Funcs: []native.Func{{Name: "stall", Do: func(*native.Call) error { (*h.onStall.Load())(); return nil }}}},
 		},
 	})

@@ -83,13 +83,12 @@ func hold(t *testing.T, h *host) (release func()) {
 	held, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		c, err := h.db.Open("holder", "main")
+		c, err := h.db.Open("holder", "main", sql.NewOpenRows())
 		if err != nil {
 			t.Error(err)
 			return
 		}
-		holding := sql.NewOpenRows()
-		tx, err := c.Begin(ctx, holding)
+		tx, err := c.Begin(ctx)
 		if err == nil {
 			_, err = tx.Exec(ctx, sql.Statement{Text: "UPDATE held SET x = 3"})
 		}
@@ -130,14 +129,13 @@ func waitForRunning(t *testing.T, h *host, driver string, any bool) {
 	if !ok {
 		return
 	}
-	c, err := h.db.Open("observer", "main")
+	c, err := h.db.Open("observer", "main", sql.NewOpenRows())
 	if err != nil {
 		t.Fatal(err)
 	}
-	holding := sql.NewOpenRows()
 	began := time.Now()
 	for time.Since(began) < lateMax {
-		rows, err := c.Query(t.Context(), holding, sql.Statement{Text: statement})
+		rows, err := c.Query(t.Context(), sql.Statement{Text: statement})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -335,7 +333,7 @@ func TestNothingIsSentOnceTheCallHasEnded(t *testing.T) {
 		t.Run(driver, func(t *testing.T) {
 			h := newHost(t, map[string]sql.Connection{"main": connection(t)})
 			prepare(t, h)
-			c, err := h.db.Open("a", "main")
+			c, err := h.db.Open("a", "main", sql.NewOpenRows())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -348,7 +346,7 @@ func TestNothingIsSentOnceTheCallHasEnded(t *testing.T) {
 			defer ctx.Stop()
 			ctx.Done() // somebody waits
 			clk.jump(time.Hour)
-			_, err = c.Exec(ctx, sql.NewOpenRows(), sql.Statement{Text: "UPDATE t SET x = 7"})
+			_, err = c.Exec(ctx, sql.Statement{Text: "UPDATE t SET x = 7"})
 			if sql.Unknown(err) || err == nil {
 				t.Errorf("got %v, want to know that nothing was sent", err)
 			}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/module/sqlmodule"
 	"github.com/tidelock-lua/tidelock/native/sql"
 	"github.com/tidelock-lua/tidelock/runtime/nativetest"
 	"github.com/tidelock-lua/tidelock/tenant"
@@ -26,14 +27,14 @@ func ordersFile(t *testing.T, clk *clock.Dual) []native.Module {
 		return map[string]sql.Connection{"orders": c}
 	}})
 	t.Cleanup(func() { db.Close() })
-	conn, err := db.Open("a", "orders")
+	conn, err := db.Open("a", "orders", sql.NewOpenRows())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := conn.Exec(t.Context(), sql.NewOpenRows(), sql.Statement{Text: "CREATE TABLE orders (id integer PRIMARY KEY, customer text, cents integer)"}); err != nil {
+	if _, err := conn.Exec(t.Context(), sql.Statement{Text: "CREATE TABLE orders (id integer PRIMARY KEY, customer text, cents integer)"}); err != nil {
 		t.Fatal(err)
 	}
-	return []native.Module{sql.Module(db)}
+	return []native.Module{sqlmodule.New(db)}
 }
 
 func TestTheDocumentationIsTrue(t *testing.T) { nativetest.Docs(t, "../../docs/sql.md", ordersFile) }

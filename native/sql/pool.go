@@ -48,8 +48,8 @@ func newPool(db *DB, name string, c Connection, d Driver) *pool {
 }
 
 // take returns a session. Give it back by put.
-func (p *pool) take(ctx context.Context, h *OpenRows) (*session, error) {
-	if err := p.slot(ctx, h); err != nil {
+func (p *pool) take(ctx context.Context, open *OpenRows) (*session, error) {
+	if err := p.slot(ctx, open); err != nil {
 		return nil, err
 	}
 	s, err := p.session(ctx)
@@ -62,7 +62,7 @@ func (p *pool) take(ctx context.Context, h *OpenRows) (*session, error) {
 
 // slot waits for a slot. A run that has waited for a while gives up a loop of
 // its own: it may have been left by a break.
-func (p *pool) slot(ctx context.Context, h *OpenRows) error {
+func (p *pool) slot(ctx context.Context, open *OpenRows) error {
 	select {
 	case p.slots <- struct{}{}:
 		return nil
@@ -70,8 +70,8 @@ func (p *pool) slot(ctx context.Context, h *OpenRows) error {
 	}
 	patience := time.NewTimer(p.db.options.WaitMax / 2)
 	defer patience.Stop()
-	if _, n := h.oldest(p); n == cap(p.slots) {
-		h.giveUp(p) // nobody else has any
+	if _, n := open.oldest(p); n == cap(p.slots) {
+		open.closeOldest(p) // nobody else has any
 	}
 	for try := 1; ; try++ {
 		select {
@@ -87,7 +87,7 @@ func (p *pool) slot(ctx context.Context, h *OpenRows) error {
 				Message: fmt.Sprintf("all %d connections have been in use for %v", cap(p.slots), p.db.options.WaitMax),
 			}
 		}
-		h.giveUp(p)
+		open.closeOldest(p)
 		patience.Reset(p.db.options.WaitMax / 2)
 	}
 }
@@ -110,7 +110,7 @@ func (p *pool) session(ctx context.Context) (*session, error) {
 		within, cancel := context.WithTimeout(ctx, pingMax)
 		_, err := s.do(within, s.raw.Ping)
 		cancel()
-		if err == nil && !s.spoiled {
+		if err == nil && !s.unusable {
 			return s, nil
 		}
 		p.db.background(s.close)
@@ -195,7 +195,7 @@ func (p *pool) put(s *session) {
 	p.mu.Unlock()
 	p.db.background(func(ctx context.Context) {
 		err := s.reset(ctx)
-		if err != nil || s.spoiled {
+		if err != nil || s.unusable {
 			s.close(ctx)
 			s = nil
 		}

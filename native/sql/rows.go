@@ -54,7 +54,7 @@ func newRowset(s *session, rows Rows, op string, writes, reading bool) *Rowset {
 	return &Rowset{
 		op: op, writes: writes, session: s, rows: rows, columns: rows.Columns(), size: 1, used: s.pool.db.options.Clock.ElapsedMax(),
 		release: func(s *session) {
-			if !reading || s.busy || s.spoiled {
+			if !reading || s.busy || s.unusable {
 				s.pool.put(s)
 				return
 			}

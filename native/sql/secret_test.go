@@ -122,11 +122,11 @@ func TestCausesHaveNoSecretInThem(t *testing.T) {
 			c := connection(t)
 			c.Password = passwordOf("x" + password)
 			h := newHost(t, map[string]sql.Connection{"main": c})
-			conn, err := h.db.Open("a", "main")
+			conn, err := h.db.Open("a", "main", sql.NewOpenRows())
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = conn.Exec(t.Context(), sql.NewOpenRows(), sql.Statement{Text: "DELETE FROM t"})
+			_, err = conn.Exec(t.Context(), sql.Statement{Text: "DELETE FROM t"})
 			known, ok := err.(*outcome.Error)
 			if !ok || known.Cause == nil {
 				t.Fatalf("got %v", err)

@@ -20,12 +20,12 @@ type session struct {
 	born time.Duration // on the fast hand
 	idle time.Duration // since when it hasn't been used, on the fast hand
 
-	spoiled bool // not to be used by anybody else
-	busy    bool // the server is still at a statement, as far as we know
+	unusable bool // not to be used by anybody else
+	busy     bool // the server is still at a statement, as far as we know
 }
 
 // do makes one call of the driver and returns soon after ctx is done. After an
-// error that isn't the server's answer the session is spoiled.
+// error that isn't the server's answer the session is unusable.
 func (s *session) do(ctx context.Context, f func() error) (*call, error) {
 	return s.doWith(ctx, s.pool.db.options.CancelGrace, f)
 }
@@ -52,12 +52,12 @@ func (s *session) doWith(ctx context.Context, patience time.Duration, f func() e
 		if stop() {
 			working.Done()
 		} else {
-			s.spoiled = true
+			s.unusable = true
 		}
 	}()
 	err := f()
 	if err != nil && !s.answered(err) {
-		s.spoiled = true
+		s.unusable = true
 	}
 	return c, err
 }
@@ -124,7 +124,7 @@ func (s *session) step(ctx context.Context, op string, writes bool, f func() err
 // rolled back by its server.
 func (s *session) rollback(ctx context.Context) {
 	if s.busy {
-		s.spoiled = true
+		s.unusable = true
 		return
 	}
 	detached, cancel := context.WithTimeout(clock.Detach(ctx), controlMax)
@@ -134,13 +134,13 @@ func (s *session) rollback(ctx context.Context) {
 	})
 	defer stop()
 	if _, err := s.doWith(detached, 0, s.raw.Rollback); err != nil {
-		s.spoiled = true
+		s.unusable = true
 	}
 }
 
 // reset makes the session as good as new, or closes it.
 func (s *session) reset(ctx context.Context) error {
-	if s.spoiled || s.busy {
+	if s.unusable || s.busy {
 		return errors.New("in use")
 	}
 	_, err := s.do(ctx, s.raw.Reset)

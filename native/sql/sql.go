@@ -3,17 +3,12 @@ package sql
 import (
 	"context"
 	"crypto/x509"
-	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native/clock"
-	"github.com/tidelock-lua/tidelock/native/outcome"
-	"github.com/tidelock-lua/tidelock/native/spelling"
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
@@ -162,125 +157,4 @@ func (db *DB) later(f func(context.Context)) {
 		defer cancel()
 		f(ctx)
 	})
-}
-
-// Conn is a named database of a tenant. Statements go over any of its
-// connections.
-type Conn struct{ pool *pool }
-
-// Open returns the database that the tenant knows by name. It makes no request.
-func (db *DB) Open(id tenant.ID, name string) (*Conn, error) {
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	key := poolKey{id, name}
-	if p := db.pools[key]; p != nil {
-		return &Conn{p}, nil
-	}
-	all := db.options.Connections(id)
-	c, ok := all[name]
-	if !ok {
-		return nil, missing(name, slices.Sorted(maps.Keys(all)))
-	}
-	d := db.options.Drivers[c.Driver]
-	if d == nil {
-		return nil, &outcome.Error{Code: CodeUnavailable, Op: opOpen, Key: name, Message: fmt.Sprintf("this program has no driver %q", c.Driver)}
-	}
-	setDefault(&c.MaxOpen, defaultMaxOpen)
-	p := newPool(db, name, c, d)
-	db.pools[key] = p
-	return &Conn{p}, nil
-}
-
-func missing(name string, known []string) error {
-	text := "no connection of that name is configured"
-	if near := spelling.Nearest(name, known); near != "" {
-		text += fmt.Sprintf(", did you mean %q?", near)
-	} else if len(known) > 0 {
-		text += ", known are " + strings.Join(known, ", ")
-	}
-	return &outcome.Error{Code: CodeUnavailable, Op: opOpen, Key: name, Message: text}
-}
-
-// ReadOnly says whether nothing can be changed over it.
-func (c *Conn) ReadOnly() bool { return c.pool.connection.ReadOnly }
-
-// Query sends a statement and returns its rows. Until they have been read to
-// their end it isn't known what the statement has changed.
-func (c *Conn) Query(ctx context.Context, h *OpenRows, st Statement) (*Rowset, error) {
-	return c.start(ctx, h, opQuery, st)
-}
-
-// Each sends a statement that only reads and returns its rows, which may be
-// read later. A run has few of them open at a time: see [OpenRows].
-func (c *Conn) Each(ctx context.Context, h *OpenRows, st Statement) (*Rowset, error) {
-	return c.loop(ctx, h, opEach, st)
-}
-
-func (c *Conn) loop(ctx context.Context, h *OpenRows, op string, st Statement) (*Rowset, error) {
-	h.makeRoom(c.pool)
-	r, err := c.start(ctx, h, op, st)
-	if err != nil {
-		return nil, err
-	}
-	h.add(r)
-	return r, nil
-}
-
-// start sends a statement over a session that the rows then have.
-func (c *Conn) start(ctx context.Context, h *OpenRows, op string, st Statement) (*Rowset, error) {
-	p := c.pool
-	if err := st.check(op, false, p.connection.ReadOnly); err != nil {
-		return nil, p.named(err)
-	}
-	h.makeWay(p, st)
-	s, err := p.take(ctx, h)
-	if err != nil {
-		return nil, unsent(err, op, op == opQuery && !p.connection.ReadOnly)
-	}
-	given := false
-	defer func() {
-		if !given {
-			p.put(s)
-		}
-	}()
-	reading := op != opQuery
-	writes := !reading && !p.connection.ReadOnly
-	if reading {
-		// The server itself sees that nothing is changed.
-		if err := s.step(ctx, op, false, func() error { return s.raw.Begin(true) }); err != nil {
-			return nil, err
-		}
-	}
-	rows, err := s.query(ctx, op, st, writes)
-	if err != nil {
-		if reading {
-			s.rollback(ctx)
-		}
-		return nil, err
-	}
-	given = true
-	return newRowset(s, rows, op, writes, reading), nil
-}
-
-// Exec sends a statement and returns what became of it.
-func (c *Conn) Exec(ctx context.Context, h *OpenRows, st Statement) (Result, error) {
-	p := c.pool
-	if err := st.check(opExec, false, p.connection.ReadOnly); err != nil {
-		return Result{}, p.named(err)
-	}
-	h.makeWay(p, st)
-	s, err := p.take(ctx, h)
-	if err != nil {
-		return Result{}, unsent(err, opExec, true)
-	}
-	defer p.put(s)
-	return s.exec(ctx, st)
-}
-
-// named adds the connection's name to an error.
-func (p *pool) named(err error) error {
-	if e, ok := err.(*outcome.Error); ok {
-		e.Key = p.name
-	}
-	return err
 }

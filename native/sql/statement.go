@@ -14,8 +14,8 @@ type Statement struct {
 	Params []any
 }
 
-// textMax is the longest statement in bytes.
-const textMax = 1 << 20
+// StatementMax is the longest statement in bytes.
+const StatementMax = 1 << 20
 
 // reads are the verbs of statements that return rows and are not meant to
 // change anything.

@@ -16,7 +16,7 @@ func ExampleFromReader() {
 	defer s.Close()
 
 	quiet := func(int) {}
-	caller := stream.Caller{Context: context.Background(), Look: func() {}, Grow: quiet, Step: quiet}
+	caller := stream.Caller{Context: context.Background(), CheckInterrupt: func() {}, Charge: quiet, Step: quiet}
 	people := s.CSV(stream.CSVOptions{Header: true})
 	for {
 		names, fields, err := people.Next(caller)

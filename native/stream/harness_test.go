@@ -18,6 +18,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native/db/memory"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/native/module/lockmodule"
+	"github.com/tidelock-lua/tidelock/native/module/streammodule"
 	"github.com/tidelock-lua/tidelock/native/outcome"
 	"github.com/tidelock-lua/tidelock/native/stream"
 	"github.com/tidelock-lua/tidelock/tenant"
@@ -50,7 +51,7 @@ func (h *host) modules(t *testing.T, clk *clock.Dual) []native.Module {
 		t.Fatal(err)
 	}
 	return []native.Module{
-		stream.Module(stream.Options{Of: h.streams}),
+		streammodule.New(streammodule.Options{Streams: h.streams}),
 		lockmodule.New(locks, lockmodule.Options{}),
 		{Name: "test", Funcs: []native.Func{{Name: "open", Do: func(c *native.Call) error {
 			return c.Return(lua.LNumber(h.open.Load()))

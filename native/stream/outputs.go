@@ -8,9 +8,9 @@ import (
 
 // Output writes to a sink. Only Close may be called while Write runs.
 type Output struct {
-	sink   Sink
-	closed atomic.Bool
-	freed  func() // called once when the sink is closed; may be nil
+	sink    Sink
+	closed  atomic.Bool
+	onClose func() // called once when the sink is closed; may be nil
 }
 
 // NewOutput returns an output to sink.
@@ -30,7 +30,7 @@ func (o *Output) Write(c Caller, text string, settled func()) error {
 		}
 	}()
 	piece := make([]byte, min(len(text), blockBytes))
-	c.Grow(len(piece))
+	c.Charge(len(piece))
 	for begun := false; ; begun = true {
 		n := copy(piece, text)
 		text = text[n:]
@@ -44,7 +44,7 @@ func (o *Output) Write(c Caller, text string, settled func()) error {
 		if text == "" {
 			break
 		}
-		c.Look()
+		c.CheckInterrupt()
 	}
 	cut = false
 	settled()
@@ -59,7 +59,7 @@ func (o *Output) failed(c Caller, result outcome.Outcome, err error, settled fun
 	if c.Context.Err() != nil {
 		return err // the end that cut it off is raised by the gate
 	}
-	e := *failed("write", err, "the output can't be written")
+	e := *classify("write", err, "the output can't be written")
 	e.Applied = outcome.AppliedNo
 	if result == outcome.Unknown {
 		e.Applied = outcome.AppliedUnknown
@@ -72,11 +72,11 @@ func (o *Output) Close() error {
 	if o.closed.Swap(true) {
 		return nil
 	}
-	if o.freed != nil {
-		o.freed()
+	if o.onClose != nil {
+		o.onClose()
 	}
 	if err := o.sink.Close(); err != nil {
-		return failed("close", err, "the output can't be closed: what was written may be lost")
+		return classify("close", err, "the output can't be closed: what was written may be lost")
 	}
 	return nil
 }

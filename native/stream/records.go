@@ -57,7 +57,7 @@ func isBlank(caller Caller, line []byte) bool {
 			return false
 		}
 		if i%blockBytes == blockBytes-1 {
-			caller.Look()
+			caller.CheckInterrupt()
 		}
 	}
 	return true
@@ -102,7 +102,7 @@ func (s *Stream) CSV(o CSVOptions) *CSV {
 }
 
 // Next returns the next record, and the names of its fields if there is a
-// header; io.EOF if there is none. Both are valid until the next call.
+// header; io.EOF if there is none. Both slices are valid until the next call.
 func (r *CSV) Next(c Caller) (names, fields []string, err error) {
 	err = r.stream.during(c, "csv", func() error {
 		if r.csv == nil {
@@ -125,7 +125,24 @@ func (r *CSV) Next(c Caller) (names, fields []string, err error) {
 		}
 		return err
 	})
+	if err == nil {
+		detach(c, fields)
+	}
 	return r.names, fields, err
+}
+
+// detach makes strings of their own of fields. They are parts of one string,
+// which is worth keeping only for a field that is most of it.
+func detach(c Caller, fields []string) {
+	size := 0
+	for _, field := range fields {
+		size += len(field)
+	}
+	for i, field := range fields {
+		if len(field) <= size/2 {
+			fields[i] = clone(c, field)
+		}
+	}
 }
 
 func (r *CSV) begin() error {
@@ -170,7 +187,7 @@ func (r *CSV) record() ([]string, error) {
 	fields, err := r.csv.Read()
 	read := int(r.csv.InputOffset() - from)
 	r.records++
-	s.caller.Grow(read + 32*len(fields))
+	s.caller.Charge(read + 32*len(fields))
 	if errors.Is(err, errAllowance) || read > r.o.Max {
 		return nil, fail(CodeTooLarge, "", "record %d has more than %d bytes", r.records, r.o.Max)
 	}

@@ -32,12 +32,12 @@ const (
 type Caller struct {
 	// Context ends with the call.
 	Context context.Context
-	// Look is called before the source is asked for more. It may end the call
+	// CheckInterrupt is called before the source is asked for more. It may end the call
 	// by a panic.
-	Look func()
-	// Grow is told how many bytes are about to be made. It may end the call by
+	CheckInterrupt func()
+	// Charge is told how many bytes are about to be made. It may end the call by
 	// a panic.
-	Grow func(bytes int)
+	Charge func(bytes int)
 	// Step is told how many bytes were copied. It lets others have their turn, so
 	// a call that has waited steps behind its last wait only. It may end the call
 	// by a panic.
@@ -50,7 +50,7 @@ type Caller struct {
 type Stream struct {
 	source  Source
 	freeing sync.Once
-	freed   func() // called once the source has been closed; may be nil
+	onClose func() // called once the source has been closed; may be nil
 	closed  atomic.Bool
 
 	buffer *bufio.Reader  // made by the first read
@@ -75,8 +75,8 @@ func (s *Stream) Close() error {
 func (s *Stream) free() (err error) {
 	s.freeing.Do(func() {
 		err = s.source.Close()
-		if s.freed != nil {
-			s.freed()
+		if s.onClose != nil {
+			s.onClose()
 		}
 	})
 	return err
@@ -91,12 +91,12 @@ func (a *asked) Read(p []byte) (int, error) {
 	if a.last != nil {
 		return 0, a.last
 	}
-	a.caller.Look()
+	a.caller.CheckInterrupt()
 	if a.allow <= 0 {
 		return 0, errAllowance
 	}
 	n, err := a.source.Read(a.caller.Context, p)
-	a.caller.Grow(n)
+	a.caller.Charge(n)
 	a.allow -= n
 	a.last = err
 	return n, err
@@ -123,7 +123,7 @@ func (s *Stream) during(c Caller, op string, read func() error) (err error) {
 	}()
 	s.caller, s.allow = c, math.MaxInt
 	if s.buffer == nil {
-		c.Grow(bufferBytes)
+		c.Charge(bufferBytes)
 		s.buffer = bufio.NewReaderSize((*asked)(s), bufferBytes)
 	}
 	err = read()
@@ -138,7 +138,7 @@ func (s *Stream) during(c Caller, op string, read func() error) (err error) {
 	case told && !broke && known.Code != CodeTooLarge:
 		known.Op = op // what comes behind it can be read
 	default:
-		s.broken = failed(op, err, "the stream broke off")
+		s.broken = classify(op, err, "the stream broke off")
 		s.broken.Op = op
 		_ = s.free()
 		err = s.broken
@@ -192,8 +192,8 @@ func (s *Stream) ReadAll(c Caller, max int) (all string, err error) {
 }
 
 // take returns up to n bytes, and io.EOF if there are none.
-func (s *Stream) take(n int) (*Text, error) {
-	text := NewText(s.caller)
+func (s *Stream) take(n int) (*Builder, error) {
+	text := NewBuilder(s.caller)
 	for text.Len() < n {
 		want := n - text.Len()
 		if text.Len() < bufferBytes { // so that a few bytes don't hold a large block
@@ -201,8 +201,8 @@ func (s *Stream) take(n int) (*Text, error) {
 				want = min(want, s.buffer.Buffered())
 			}
 		}
-		got, err := s.buffer.Read(text.Room(want))
-		text.Took(got)
+		got, err := s.buffer.Read(text.Reserve(want))
+		text.Advance(got)
 		if err == io.EOF && text.Len() > 0 {
 			break
 		} else if err != nil {
@@ -231,7 +231,7 @@ func (s *Stream) Line(c Caller, max int) (line string, err error) {
 
 // line returns the next line: short, which is valid until the next read, or,
 // if it didn't fit into the buffer, long.
-func (s *Stream) line(max int) (short []byte, long *Text, err error) {
+func (s *Stream) line(max int) (short []byte, long *Builder, err error) {
 	size := 0
 	for {
 		piece, err := s.buffer.ReadSlice('\n')
@@ -243,10 +243,10 @@ func (s *Stream) line(max int) (short []byte, long *Text, err error) {
 			return nil, nil, s.tooLong(max)
 		}
 		if err == bufio.ErrBufferFull && long == nil {
-			long = NewText(s.caller)
+			long = NewBuilder(s.caller)
 		}
 		if long != nil {
-			long.Add(piece)
+			long.Append(piece)
 		}
 		if err == bufio.ErrBufferFull {
 			continue

@@ -173,8 +173,8 @@ func TestARecordCountsAsMemoryWhileItIsRead(t *testing.T) {
 		}
 	}()
 	_, _, _ = s.CSV(stream.CSVOptions{Max: stream.LineMax}).Next(stream.Caller{
-		Context: t.Context(), Look: func() {}, Step: func(int) {},
-		Grow: func(n int) {
+		Context: t.Context(), CheckInterrupt: func() {}, Step: func(int) {},
+		Charge: func(n int) {
 			if grown += n; grown > 1<<20 {
 				panic("over the limit")
 			}
@@ -213,7 +213,7 @@ func TestALongRecordIsInterruptedWhileItIsRead(t *testing.T) {
 			t.Errorf("read %d times, want 3 and then the interrupt", reads)
 		}
 	}()
-	caller := stream.Caller{Context: t.Context(), Look: func() { run.CheckInterrupt() }, Grow: func(int) {}, Step: func(int) {}}
+	caller := stream.Caller{Context: t.Context(), CheckInterrupt: func() { run.CheckInterrupt() }, Charge: func(int) {}, Step: func(int) {}}
 	_, _, _ = s.CSV(stream.CSVOptions{Max: stream.LineMax}).Next(caller)
 }
 
@@ -223,7 +223,7 @@ func (f sourceFunc) Read(ctx context.Context, p []byte) (int, error) { return f(
 func (f sourceFunc) Close() error                                    { return nil }
 
 func plain(t testing.TB) stream.Caller {
-	return stream.Caller{Context: t.Context(), Look: func() {}, Grow: func(int) {}, Step: func(int) {}}
+	return stream.Caller{Context: t.Context(), CheckInterrupt: func() {}, Charge: func(int) {}, Step: func(int) {}}
 }
 
 func TestPiecesOfAnySizeGiveTheSameBytes(t *testing.T) {

@@ -9,25 +9,25 @@ const blockBytes = 256 << 10
 // firstBytes is room for most answers. A text that goes on doubles it.
 const firstBytes = 1 << 10
 
-// Text collects bytes that arrive piece by piece and makes one string of them.
+// Builder collects bytes that arrive piece by piece and makes one string of them.
 // It keeps them in blocks, so that nothing long is ever copied in one go: the
 // caller is asked after each block. Its zero value has no caller and can't be
 // used.
-type Text struct {
+type Builder struct {
 	Caller
 	blocks [][]byte
 	size   int
 }
 
-// NewText returns a text without any bytes, for one call.
-func NewText(c Caller) *Text { return &Text{Caller: c} }
+// NewBuilder returns a text without any bytes, for one call.
+func NewBuilder(c Caller) *Builder { return &Builder{Caller: c} }
 
 // Len is how many bytes there are.
-func (t *Text) Len() int { return t.size }
+func (t *Builder) Len() int { return t.size }
 
-// Room returns where the next bytes may be put, 1 to max of them. They count
-// once [Text.Took] is told of them.
-func (t *Text) Room(max int) []byte {
+// Reserve returns where the next bytes may be put, 1 to max of them. They count
+// once [Text.Advance] is told of them.
+func (t *Builder) Reserve(max int) []byte {
 	if last := len(t.blocks) - 1; last >= 0 {
 		if b := t.blocks[last]; len(b) < cap(b) {
 			return b[len(b):min(cap(b), len(b)+max)]
@@ -38,25 +38,25 @@ func (t *Text) Room(max int) []byte {
 	return b[:cap(b)]
 }
 
-// Took says that n bytes were put where Room has said.
-func (t *Text) Took(n int) {
+// Advance says that n bytes were put where Room has said.
+func (t *Builder) Advance(n int) {
 	last := len(t.blocks) - 1
 	t.blocks[last] = t.blocks[last][:len(t.blocks[last])+n]
 	t.size += n
 }
 
-// Add adds a copy of p.
-func (t *Text) Add(p []byte) {
+// Append adds a copy of p.
+func (t *Builder) Append(p []byte) {
 	for len(p) > 0 {
-		n := copy(t.Room(len(p)), p)
-		t.Took(n)
-		t.Look()
+		n := copy(t.Reserve(len(p)), p)
+		t.Advance(n)
+		t.CheckInterrupt()
 		p = p[n:]
 	}
 }
 
 // cut cuts c off the end, if it is there.
-func (t *Text) cut(c byte) {
+func (t *Builder) cut(c byte) {
 	last := len(t.blocks) - 1
 	for last >= 0 && len(t.blocks[last]) == 0 {
 		last--
@@ -72,8 +72,8 @@ func (t *Text) cut(c byte) {
 
 // String returns all bytes, and is the last that is done for the call. The text
 // is empty afterwards.
-func (t *Text) String() string {
-	t.Grow(t.size)
+func (t *Builder) String() string {
+	t.Charge(t.size)
 	var b strings.Builder
 	b.Grow(t.size)
 	for i, block := range t.blocks {
@@ -86,21 +86,21 @@ func (t *Text) String() string {
 }
 
 // bytes returns all bytes. The text is empty afterwards.
-func (t *Text) bytes() []byte {
-	t.Grow(t.size)
+func (t *Builder) bytes() []byte {
+	t.Charge(t.size)
 	all := make([]byte, 0, t.size)
 	for i, block := range t.blocks {
 		all = append(all, block...)
 		t.blocks[i] = nil
-		t.Look()
+		t.CheckInterrupt()
 	}
 	t.blocks, t.size = nil, 0
 	return all
 }
 
-// cloned copies text, which is a piece of a longer one, so that the longer one
-// can be forgotten.
-func cloned(c Caller, text string) string {
+// clone copies text, which is a part of a longer string, so that the longer one
+// can be freed.
+func clone(c Caller, text string) string {
 	var b strings.Builder
 	b.Grow(len(text))
 	for len(text) > blockBytes {

@@ -26,7 +26,7 @@ type watch struct {
 
 func (w *watch) caller() stream.Caller {
 	return stream.Caller{
-		Context: w.t.Context(), Look: func() { w.now, w.looks = 0, w.looks+1 }, Grow: func(int) {},
+		Context: w.t.Context(), CheckInterrupt: func() { w.now, w.looks = 0, w.looks+1 }, Charge: func(int) {},
 		Step: func(n int) {
 			w.copied += n
 			w.moved(n)
@@ -132,7 +132,7 @@ func TestATextThatWasWrittenInPartIsAnUnknownOutcome(t *testing.T) {
 func TestAnEndBetweenTwoPiecesClosesTheOutputAndLeavesTheWriteOpen(t *testing.T) {
 	sink := &taking{pieces: 100, took: func(int) {}}
 	caller := plain(t)
-	caller.Look = func() { panic("the end") }
+	caller.CheckInterrupt = func() { panic("the end") }
 	settled := false
 	defer func() {
 		if recover() == nil || settled || !sink.closed || sink.got.Len() != sliceMax {

@@ -1,4 +1,10 @@
-package http
+// Package httpmodule is native.http: the Lua face of package http.
+//
+//	native.http.request({ url =, method =, ... }) -> response
+//	native.http.get(url, opts?) -> response         and head, options, post, put, patch, delete
+//	response.status, response.headers, response.body
+//	response:json() -> value
+package httpmodule
 
 import (
 	nethttp "net/http"
@@ -12,16 +18,18 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/http"
 	"github.com/tidelock-lua/tidelock/native/json"
 	"github.com/tidelock-lua/tidelock/native/module/jsonmodule"
+	"github.com/tidelock-lua/tidelock/native/module/streammodule"
 	"github.com/tidelock-lua/tidelock/native/outcome"
 	"github.com/tidelock-lua/tidelock/native/stream"
 	"github.com/tidelock-lua/tidelock/native/value"
 )
 
-// Module returns the module native.http over c.
-func Module(c *Client) native.Module {
-	m := module{client: c}
+// New returns the module native.http, whose requests client makes.
+func New(client *http.Client) native.Module {
+	m := module{client}
 	funcs := []native.Func{
 		{Name: "request", Do: func(c *native.Call) error { // { url, method, ... } -> response
 			return m.do(c, "request", "", "", c.Options(1, append([]string{"url", "method"}, options...)...))
@@ -41,9 +49,10 @@ var (
 	options = []string{"headers", "query", "body", "json", "timeout_ms", "redirects", "stream"}
 )
 
-type module struct{ client *Client }
+type module struct{ client *http.Client }
 
-// responses are tables with a method; see docs/http.md.
+// responses is the metatable of responses, which are tables with a method; see
+// docs/http.md.
 var responses = native.Methods("response", native.Func{Name: "json", Do: bodyJSON})
 
 func (m module) do(c *native.Call, op, method, url string, o native.Options) error {
@@ -59,32 +68,32 @@ func (m module) do(c *native.Call, op, method, url string, o native.Options) err
 	if err != nil {
 		return err
 	}
-	settled := func() {}
-	if changes(method) {
-		settled = c.Write()
+	resolved := func() {}
+	if !http.IsSafe(method) {
+		resolved = c.Write()
 	}
-	answer, err := m.client.Do(c.Context(), c.Env.Tenant, r)
+	resp, err := m.client.Do(c.Context(), c.Env.Tenant, r)
 	if known, ok := err.(*outcome.Error); ok && known.Applied == outcome.AppliedUnknown {
 		return err
 	}
-	if err == nil && r.Stream && !answer.Settled() {
-		return give(c, r, answer) // the rest of it may be sent after the call
+	if err == nil && r.Stream && !resp.RequestSent() {
+		return returnResponse(c, r, resp) // the rest of the request may be sent after the call
 	}
-	settled()
+	resolved()
 	if err != nil {
 		return err
 	}
-	return give(c, r, answer)
+	return returnResponse(c, r, resp)
 }
 
-// give returns the answer as a table.
-func give(c *native.Call, r *Request, answer *Response) error {
+// returnResponse returns the response as a table.
+func returnResponse(c *native.Call, r *http.Request, resp *http.Response) error {
 	var body lua.LValue
 	if r.Stream {
-		body = stream.Open(c, answer)
+		body = streammodule.Open(c, resp)
 	} else {
-		defer answer.Close()
-		text, err := answer.ReadAll(stream.CallerOf(c))
+		defer resp.Close()
+		text, err := resp.ReadAll(streammodule.CallerOf(c))
 		if err != nil {
 			return err
 		}
@@ -92,14 +101,14 @@ func give(c *native.Call, r *Request, answer *Response) error {
 	}
 	t := c.L.CreateTable(0, 3)
 	t.Metatable = responses
-	t.RawSetString("status", lua.LNumber(answer.Status))
-	t.RawSetString("headers", headers(c, answer.Header))
+	t.RawSetString("status", lua.LNumber(resp.Status))
+	t.RawSetString("headers", headers(c, resp.Header))
 	t.RawSetString("body", body)
 	return c.Return(t)
 }
 
-// headers are a table by lower-case names. The values of a name are joined, as
-// HTTP allows, except for cookies, which are a list.
+// headers returns a table by lower-case names. The values of one name are joined
+// by commas, as HTTP allows, except for cookies, which are a list.
 func headers(c *native.Call, h nethttp.Header) lua.LValue {
 	t := c.L.CreateTable(0, len(h))
 	for name, values := range h {
@@ -118,10 +127,7 @@ func headers(c *native.Call, h nethttp.Header) lua.LValue {
 
 // bodyJSON is response:json() -> value.
 func bodyJSON(c *native.Call) error {
-	t, ok := c.Arg(1).(*lua.LTable)
-	if !ok {
-		c.BadArg(1, "self: got %s, want a response: call it with a colon", c.Arg(1).Type())
-	}
+	t := native.Self[*lua.LTable](c, "a response")
 	text, ok := t.RawGetString("body").(lua.LString)
 	if !ok {
 		c.BadArg(1, "body: got %s, want string; a stream has json_lines", t.RawGetString("body").Type())
@@ -137,18 +143,18 @@ func bodyJSON(c *native.Call) error {
 type arguments struct {
 	*native.Call
 	native.Options
-	arg int // where they are
+	arg int // the argument that has the options
 }
 
 func (a arguments) bad(format string, args ...any) { a.BadArg(a.arg, format, args...) }
 
 func (a arguments) text(name, byDefault string) string { return a.Options.String(name, byDefault) }
 
-func (a arguments) request(op, method, url string) (*Request, error) {
-	r := &Request{
+func (a arguments) request(op, method, url string) (*http.Request, error) {
+	r := &http.Request{
 		Op: op, Method: method, URL: a.withQuery(url), Header: a.header(),
-		Timeout:   a.Options.Millis("timeout_ms", DefaultTimeout, time.Millisecond, TimeoutMax),
-		Redirects: int(a.Options.Number("redirects", RedirectsMax, 0, RedirectsMax)),
+		Timeout:   a.Options.Millis("timeout_ms", http.DefaultTimeout, time.Millisecond, http.TimeoutMax),
+		Redirects: int(a.Options.Number("redirects", http.RedirectsMax, 0, http.RedirectsMax)),
 		Stream:    a.Bool("stream"),
 	}
 	if r.Header.Get("User-Agent") == "" {
@@ -157,8 +163,8 @@ func (a arguments) request(op, method, url string) (*Request, error) {
 	return r, a.body(r)
 }
 
-// body sets the body and what it is.
-func (a arguments) body(r *Request) error {
+// body sets the body and its content type.
+func (a arguments) body(r *http.Request) error {
 	v := a.Get("json")
 	switch {
 	case a.Has("body") && a.Has("json"):
@@ -174,8 +180,8 @@ func (a arguments) body(r *Request) error {
 		if err != nil {
 			return &outcome.Error{Code: "json_value", Op: r.Op, Message: err.Error(), Cause: err}
 		}
-		whole := stream.NewText(stream.CallerOf(a.Call))
-		whole.Add(text)
+		whole := stream.NewBuilder(streammodule.CallerOf(a.Call))
+		whole.Append(text)
 		r.Body = whole.String()
 		if r.Header.Get("Content-Type") == "" {
 			r.Header.Set("Content-Type", "application/json")
@@ -194,9 +200,9 @@ const (
 	jsonMax    = 16 << 20 // bytes; as in native.json
 )
 
-// unsafeNames are headers that belong to the connection, or lead elsewhere than
-// the URL.
-const unsafeNames = "host connection keep-alive proxy-authorization proxy-connection te trailer transfer-encoding upgrade content-length expect"
+// reservedNames are the headers that belong to the connection, or lead elsewhere
+// than the URL does.
+const reservedNames = "host connection keep-alive proxy-authorization proxy-connection te trailer transfer-encoding upgrade content-length expect"
 
 // header reads the headers of the script.
 func (a arguments) header() nethttp.Header {
@@ -206,7 +212,7 @@ func (a arguments) header() nethttp.Header {
 		switch {
 		case !httpguts.ValidHeaderFieldName(name):
 			a.bad("headers: %.64q is no name of a header", name)
-		case slices.Contains(strings.Fields(unsafeNames), lower):
+		case slices.Contains(strings.Fields(reservedNames), lower):
 			a.bad("headers: %s can't be set", lower)
 		case !httpguts.ValidHeaderFieldValue(v):
 			a.bad("headers: the value of %s has a control character", lower)
@@ -219,7 +225,7 @@ func (a arguments) header() nethttp.Header {
 	return h
 }
 
-// withQuery adds the option query to what the URL has of it.
+// withQuery adds the option query to the query of a URL.
 func (a arguments) withQuery(text string) string {
 	if !a.Has("query") {
 		return text
@@ -239,8 +245,8 @@ func (a arguments) withQuery(text string) string {
 	}
 }
 
-// each calls do with the names and values of an option: a table of strings,
-// numbers and booleans, or lists of them, by name.
+// each calls do with each name and value of an option: a table by name, of
+// strings, numbers and booleans, or lists of them.
 func (a arguments) each(option string, max int, do func(name, v string)) {
 	if !a.Has(option) {
 		return
@@ -262,7 +268,7 @@ func (a arguments) each(option string, max int, do func(name, v string)) {
 	for _, name := range names {
 		list, isList := fields[name].(value.List)
 		if empty, ok := fields[name].(value.Map); ok && len(empty) == 0 {
-			list, isList = nil, true // {} is a list without any
+			list, isList = nil, true // {} is an empty list
 		}
 		if !isList {
 			list = value.List{fields[name]}

@@ -9,20 +9,14 @@ import (
 	"github.com/tidelock-lua/tidelock/native/value"
 )
 
-// stream is like Each, but its rows are not closed for others: who holds a
-// stream can close it.
-func (c *Conn) stream(ctx context.Context, h *OpenRows, st Statement) (*Rowset, error) {
-	return c.start(ctx, h, opStream, st)
-}
-
-// lines are rows as a [stream.Source]: a JSON object in each line.
-type lines struct {
+// jsonLines are rows as a [stream.Source]: a JSON object in each line.
+type jsonLines struct {
 	rows *Rowset
-	rest []byte // of the line that is being read
+	rest []byte // of the current line
 }
 
-// Read reads on.
-func (l *lines) Read(ctx context.Context, p []byte) (int, error) {
+// Read returns the next bytes, of one line at most.
+func (l *jsonLines) Read(ctx context.Context, p []byte) (int, error) {
 	if len(l.rest) == 0 {
 		row, err := l.rows.Next(ctx)
 		if err != nil {
@@ -37,7 +31,7 @@ func (l *lines) Read(ctx context.Context, p []byte) (int, error) {
 	return n, nil
 }
 
-func (l *lines) encode(row []Value) ([]byte, error) {
+func (l *jsonLines) encode(row []Value) ([]byte, error) {
 	object := make(value.Map, len(row))
 	for i, v := range row {
 		object[l.rows.columns[i]] = v.Any()
@@ -55,7 +49,7 @@ func (l *lines) encode(row []Value) ([]byte, error) {
 }
 
 // Close closes the rows.
-func (l *lines) Close() error {
+func (l *jsonLines) Close() error {
 	l.rows.Close()
 	return nil
 }
