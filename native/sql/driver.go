@@ -11,8 +11,8 @@ type Driver interface {
 	// Connect opens a session. It returns soon after ctx is done or what Dial
 	// returned has been closed.
 	Connect(ctx context.Context, t Target) (Session, error)
-	// Explain says what an error of Connect or of a session means.
-	Explain(err error) Failure
+	// Classify says what an error of Connect or of a session means.
+	Classify(err error) Failure
 }
 
 // Target is what a session is opened with.
@@ -56,7 +56,7 @@ type Session interface {
 	Exec(text string, params []any) (Result, error)
 	// Begin starts a transaction. In a read-only one the server refuses writes.
 	Begin(readOnly bool) error
-	// Commit ends the transaction. An error that [Driver.Explain] knows means
+	// Commit ends the transaction. An error that [Driver.Classify] knows means
 	// that it was rolled back.
 	Commit() error
 	// Rollback undoes the transaction.
@@ -98,8 +98,8 @@ type Result struct {
 type Kind int
 
 const (
-	// NoAnswer: the connection failed, or what came over it was no answer.
-	NoAnswer Kind = iota
+	// NoResponse: the connection failed, or what came over it was no answer.
+	NoResponse Kind = iota
 	// Refused: the server has answered that it didn't do it.
 	Refused
 	// Conflict: refused, because of another transaction; the same may succeed.
@@ -119,6 +119,6 @@ type Failure struct {
 	Kind Kind
 	// State is the SQLSTATE, "" where there is none.
 	State string
-	// Message is the server's; "" for a NoAnswer.
+	// Message is the server's; "" for a NoResponse.
 	Message string
 }

@@ -61,7 +61,7 @@ var codes = map[Kind]outcome.Error{
 // that has failed, and writes says whether it may have changed something.
 func (s *session) trouble(op string, err error, c *call, writes bool) error {
 	p := s.pool
-	f := p.driver.Explain(err)
+	f := p.driver.Classify(err)
 	e := outcome.Error{Op: op, Key: p.name, Cause: p.cause(err)}
 	switch {
 	case s.link.over.Load():
@@ -69,10 +69,10 @@ func (s *session) trouble(op string, err error, c *call, writes bool) error {
 		e.Applied = applied(writes, true)
 	case c.held.Load() && !c.sent.Load():
 		return ended()
-	case f.Kind == NoAnswer && writes && c.sent.Load(), f.Kind == Unavailable && writes:
+	case f.Kind == NoResponse && writes && c.sent.Load(), f.Kind == Unavailable && writes:
 		e.Code, e.Applied = CodeUnknown, outcome.AppliedUnknown
 		e.Message = fmt.Sprintf("the connection to %s broke off: whether the statement was carried out is not known", p.place())
-	case f.Kind == NoAnswer:
+	case f.Kind == NoResponse:
 		e.Code, e.Retryable = CodeUnavailable, true
 		e.Message = fmt.Sprintf("the connection to %s broke off", p.place())
 		e.Applied = applied(writes, false)
@@ -106,12 +106,12 @@ func (p *pool) said(f Failure) string {
 // notConnected is the error of an attempt to open a session.
 func (p *pool) notConnected(err error) error {
 	e := outcome.Error{Code: CodeUnavailable, Retryable: true, Key: p.name, Cause: p.cause(err)}
-	f := p.driver.Explain(err)
+	f := p.driver.Classify(err)
 	switch {
 	case f.Kind == Denied || f.Kind == Refused:
 		e.Retryable = false
 		e.Message = fmt.Sprintf("%s refused the connection: %s", p.place(), p.said(f))
-	case f.Kind != NoAnswer:
+	case f.Kind != NoResponse:
 		e.Message = fmt.Sprintf("%s refused the connection: %s", p.place(), p.said(f))
 	default:
 		why, retryable := unreachable(err)

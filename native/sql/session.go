@@ -63,7 +63,7 @@ func (s *session) doWith(ctx context.Context, patience time.Duration, f func() e
 }
 
 // answered says whether err is what the server has answered.
-func (s *session) answered(err error) bool { return s.pool.driver.Explain(err).Kind != NoAnswer }
+func (s *session) answered(err error) bool { return s.pool.driver.Classify(err).Kind != NoResponse }
 
 // stop ends a call that is under way: the server is asked to stop, and if that
 // doesn't make the call return in time the connection is cut.

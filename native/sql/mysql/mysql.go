@@ -85,8 +85,8 @@ func open(ctx context.Context, c driver.Connector) (connection, error) {
 	return known, nil
 }
 
-// Explain says what an error means.
-func (mysqlDriver) Explain(err error) sql.Failure {
+// Classify says what an error means.
+func (mysqlDriver) Classify(err error) sql.Failure {
 	if r, ok := errors.AsType[*refused](err); ok {
 		return sql.Failure{Kind: sql.Refused, Message: r.message}
 	}

@@ -55,8 +55,8 @@ func (driver) Connect(ctx context.Context, t sql.Target) (sql.Session, error) {
 	return &session{conn: conn}, nil
 }
 
-// Explain says what an error means.
-func (driver) Explain(err error) sql.Failure {
+// Classify says what an error means.
+func (driver) Classify(err error) sql.Failure {
 	refusal, ok := errors.AsType[*refused](err)
 	if ok {
 		return sql.Failure{Kind: sql.Refused, State: refusal.state, Message: refusal.message}

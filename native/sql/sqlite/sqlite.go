@@ -93,9 +93,9 @@ func handleOf(conn driver.Conn) uintptr {
 	return uintptr(field.Uint())
 }
 
-// Explain says what an error means. There is no network: whatever fails was
+// Classify says what an error means. There is no network: whatever fails was
 // refused, and undone.
-func (sqliteDriver) Explain(err error) sql.Failure {
+func (sqliteDriver) Classify(err error) sql.Failure {
 	e, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {
 		if errors.Is(err, context.Canceled) {
