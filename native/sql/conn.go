@@ -40,7 +40,7 @@ func (db *DB) pool(id tenant.ID, name string) (*pool, error) {
 	all := db.options.Connections(id)
 	c, ok := all[name]
 	if !ok {
-		return nil, missing(name, slices.Sorted(maps.Keys(all)))
+		return nil, unknownConnection(name, slices.Sorted(maps.Keys(all)))
 	}
 	d := db.options.Drivers[c.Driver]
 	if d == nil {
@@ -52,7 +52,7 @@ func (db *DB) pool(id tenant.ID, name string) (*pool, error) {
 	return p, nil
 }
 
-func missing(name string, known []string) error {
+func unknownConnection(name string, known []string) error {
 	text := "no connection of that name is configured"
 	if near := spelling.Nearest(name, known); near != "" {
 		text += fmt.Sprintf(", did you mean %q?", near)
@@ -101,9 +101,9 @@ func (c *Conn) start(ctx context.Context, op string, st Statement) (*Rowset, err
 		return nil, p.withContext(err)
 	}
 	c.open.closeBlocking(p, st)
-	s, err := p.take(ctx, c.open)
+	s, err := p.get(ctx, c.open)
 	if err != nil {
-		return nil, unsent(err, op, op == opQuery && !p.connection.ReadOnly)
+		return nil, notSent(err, op, op == opQuery && !p.connection.ReadOnly)
 	}
 	started := false
 	defer func() {
@@ -115,7 +115,7 @@ func (c *Conn) start(ctx context.Context, op string, st Statement) (*Rowset, err
 	writes := !reading && !p.connection.ReadOnly
 	if reading {
 		// The server itself sees that nothing is changed.
-		if err := s.step(ctx, op, false, func() error { return s.raw.Begin(true) }); err != nil {
+		if err := s.txControl(ctx, op, false, func() error { return s.raw.Begin(true) }); err != nil {
 			return nil, err
 		}
 	}
@@ -137,9 +137,9 @@ func (c *Conn) Exec(ctx context.Context, st Statement) (Result, error) {
 		return Result{}, p.withContext(err)
 	}
 	c.open.closeBlocking(p, st)
-	s, err := p.take(ctx, c.open)
+	s, err := p.get(ctx, c.open)
 	if err != nil {
-		return Result{}, unsent(err, opExec, true)
+		return Result{}, notSent(err, opExec, true)
 	}
 	defer p.put(s)
 	return s.exec(ctx, st)

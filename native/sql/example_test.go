@@ -54,9 +54,9 @@ func Example() {
 }
 
 func BenchmarkQuery(b *testing.B) {
-	for driver, connection := range places {
+	for driver, connection := range databases {
 		b.Run(driver, func(b *testing.B) {
-			h := newHost(b, map[string]sql.Connection{"main": connection(b)})
+			h := newHarness(b, map[string]sql.Connection{"main": connection(b)})
 			conn, err := h.db.Open("a", "main", sql.NewOpenRows())
 			if err != nil {
 				b.Fatal(err)

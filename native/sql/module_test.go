@@ -12,9 +12,9 @@ import (
 )
 
 func TestScripts(t *testing.T) {
-	for name, connection := range places {
+	for name, connection := range databases {
 		t.Run(name, func(t *testing.T) {
-			h := newHost(t, map[string]sql.Connection{"main": connection(t)})
+			h := newHarness(t, map[string]sql.Connection{"main": connection(t)})
 			scripts(t, h, name)
 		})
 	}
@@ -37,4 +37,4 @@ func ordersFile(t *testing.T, clk *clock.Dual) []native.Module {
 	return []native.Module{sqlmodule.New(db)}
 }
 
-func TestTheDocumentationIsTrue(t *testing.T) { nativetest.Docs(t, "../../docs/sql.md", ordersFile) }
+func TestDocs(t *testing.T) { nativetest.Docs(t, "../../docs/sql.md", ordersFile) }

@@ -9,6 +9,7 @@ import (
 
 // Statement is one statement with the values of its placeholders.
 type Statement struct {
+	// Text is the statement, with placeholders in the form of its driver.
 	Text string
 	// Params are of the types nil, bool, int64, float64 and string.
 	Params []any
@@ -21,8 +22,8 @@ const StatementMax = 1 << 20
 // change anything.
 var reads = []string{"select", "with", "values", "table", "show", "explain", "describe", "desc"}
 
-// check refuses what would end or begin a transaction behind our back, and what
-// would wait for data that no script can send.
+// check refuses statements that begin or end a transaction by themselves, and those
+// that wait for data that no script can send.
 func (s Statement) check(op string, inside, readOnly bool) error {
 	words := Words(s.Text, 2)
 	verb := words[0]
@@ -57,19 +58,19 @@ func (s Statement) check(op string, inside, readOnly bool) error {
 	return nil
 }
 
-// Verb is the first word of a statement in lower case, "" if it doesn't begin
+// Verb returns the first word of a statement in lower case, "" if it doesn't begin
 // with one. Comments are skipped, but not those that MySQL executes, nor those
-// that servers read differently: behind one of them could stand anything.
+// that servers parse differently: anything could stand behind one of them.
 func Verb(text string) string { return Words(text, 1)[0] }
 
-// Words are the first n words of a statement like [Verb], each "" if it isn't
-// there.
+// Words returns the first n words of a statement as [Verb] does, "" for each that
+// it doesn't have.
 func Words(text string, n int) []string {
 	out := make([]string, n)
 	for i := range out {
-		text = skip(text)
+		text = skipToWord(text)
 		end := 0
-		for end < len(text) && letter(text[end]) {
+		for end < len(text) && isWordByte(text[end]) {
 			end++
 		}
 		if end == 0 {
@@ -80,13 +81,13 @@ func Words(text string, n int) []string {
 	return out
 }
 
-func letter(c byte) bool {
+func isWordByte(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' || '0' <= c && c <= '9'
 }
 
-// skip cuts off spaces, comments and what may stand in front of a statement. It
-// stops at a comment of which servers disagree where it ends.
-func skip(text string) string {
+// skipToWord removes spaces, comments and what else may stand before the first
+// word. It stops at a comment whose end servers disagree on.
+func skipToWord(text string) string {
 	for {
 		text = strings.TrimLeft(text, " \t\r\n\f\v;(")
 		var comment, rest string

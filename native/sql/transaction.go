@@ -24,11 +24,11 @@ func (c *Conn) Begin(ctx context.Context) (*Tx, error) {
 			Message: "a transaction is open: it can't have another one inside",
 		}
 	}
-	s, err := p.take(ctx, c.open)
+	s, err := p.get(ctx, c.open)
 	if err != nil {
-		return nil, unsent(err, opTransaction, !p.connection.ReadOnly)
+		return nil, notSent(err, opTransaction, !p.connection.ReadOnly)
 	}
-	if err := s.step(ctx, opTransaction, false, func() error { return s.raw.Begin(p.connection.ReadOnly) }); err != nil {
+	if err := s.txControl(ctx, opTransaction, false, func() error { return s.raw.Begin(p.connection.ReadOnly) }); err != nil {
 		p.put(s)
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (t *Tx) Each(ctx context.Context, st Statement) (*Rowset, error) {
 }
 
 func (t *Tx) start(ctx context.Context, op string, st Statement) (*Rowset, error) {
-	if err := t.ready(ctx, op, st); err != nil {
+	if err := t.prepare(ctx, op, st); err != nil {
 		return nil, err
 	}
 	writes := !t.ReadOnly() && op == opQuery
@@ -69,14 +69,14 @@ func (t *Tx) start(ctx context.Context, op string, st Statement) (*Rowset, error
 
 // Exec sends a statement, waits until it is done and drops its rows.
 func (t *Tx) Exec(ctx context.Context, st Statement) (Result, error) {
-	if err := t.ready(ctx, opExec, st); err != nil {
+	if err := t.prepare(ctx, opExec, st); err != nil {
 		return Result{}, err
 	}
 	return t.session.exec(ctx, st)
 }
 
-// ready makes the session free for the statement.
-func (t *Tx) ready(ctx context.Context, op string, st Statement) error {
+// prepare checks a statement and makes the session ready for it.
+func (t *Tx) prepare(ctx context.Context, op string, st Statement) error {
 	p := t.session.pool
 	if t.over {
 		return &outcome.Error{Code: CodeClosed, Op: op, Key: p.name, Message: "the transaction is over"}
@@ -86,7 +86,7 @@ func (t *Tx) ready(ctx context.Context, op string, st Statement) error {
 	}
 	t.open.closeBlocking(p, st)
 	if t.session.unusable {
-		return t.broken(op)
+		return t.brokenError(op)
 	}
 	if t.rows != nil {
 		return t.rows.drain(ctx)
@@ -94,12 +94,12 @@ func (t *Tx) ready(ctx context.Context, op string, st Statement) error {
 	return nil
 }
 
-// broken is the error of a transaction that can only be rolled back.
-func (t *Tx) broken(op string) error {
+// brokenError returns the error of a transaction that can only be rolled back.
+func (t *Tx) brokenError(op string) error {
 	p := t.session.pool
 	return &outcome.Error{
 		Code: CodeUnavailable, Op: op, Key: p.name, Retryable: true, Applied: outcome.AppliedNo,
-		Message: fmt.Sprintf("the connection to %s broke off, or a statement was cut off: the transaction is rolled back", p.place()),
+		Message: fmt.Sprintf("the connection to %s broke off, or a statement was cut off: the transaction is rolled back", p.location()),
 	}
 }
 
@@ -108,7 +108,7 @@ func (t *Tx) Commit(ctx context.Context) error {
 	s := t.session
 	if s.unusable {
 		t.Rollback(ctx)
-		return t.broken(opTransaction)
+		return t.brokenError(opTransaction)
 	}
 	if t.rows != nil {
 		if err := t.rows.drain(ctx); err != nil {
@@ -116,7 +116,7 @@ func (t *Tx) Commit(ctx context.Context) error {
 			return err
 		}
 	}
-	err := s.step(ctx, opTransaction, !t.ReadOnly(), s.raw.Commit)
+	err := s.txControl(ctx, opTransaction, !t.ReadOnly(), s.raw.Commit)
 	if err != nil && !s.unusable {
 		s.rollback(ctx)
 	}
@@ -124,7 +124,7 @@ func (t *Tx) Commit(ctx context.Context) error {
 	return err
 }
 
-// Rollback undoes the transaction if it isn't over.
+// Rollback rolls the transaction back, unless it is over.
 func (t *Tx) Rollback(ctx context.Context) {
 	if t.over {
 		return
@@ -136,8 +136,8 @@ func (t *Tx) Rollback(ctx context.Context) {
 	t.end()
 }
 
-// end gives the session back. If rows haven't been read it is closed, and the
-// server rolls back.
+// end returns the session. If rows haven't been read it is closed, and the server
+// rolls back.
 func (t *Tx) end() {
 	t.over = true
 	delete(t.open.transactions, t.session.pool)

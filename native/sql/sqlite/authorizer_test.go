@@ -2,7 +2,7 @@ package sqlite
 
 import "testing"
 
-func TestSeveralStatementsAreFoundWhateverIsQuoted(t *testing.T) {
+func TestPlaceholdersRefusesSeveralStatements(t *testing.T) {
 	for text, several := range map[string]bool{
 		"SELECT 1":                               false,
 		"SELECT 1;":                              false,
@@ -28,7 +28,7 @@ func TestSeveralStatementsAreFoundWhateverIsQuoted(t *testing.T) {
 	}
 }
 
-func TestPlaceholdersAreCountedWhereverTheyAre(t *testing.T) {
+func TestPlaceholdersCounts(t *testing.T) {
 	for text, want := range map[string]int{
 		"SELECT 1": 0, "SELECT ?, (?)": 2, "SELECT '?', \"?\", `?`, [?], ?": 1, "SELECT ? -- ?\n, ? /* ? */": 2, "SELECT 'it''s ?' || ?;": 1,
 		"SELECT $1, $2": 2, "SELECT $2, $1, $2": 2, "SELECT ?3": 3, "SELECT ?2, ?": 3, "SELECT a$1, _$2, é$3, 1": 0, "SELECT x'00', $1": 1,

@@ -3,27 +3,25 @@ package sql_test
 import (
 	"fmt"
 	"testing"
-	"time"
 
-	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/sql"
 )
 
-func TestNoStatementEndsATransactionBehindItsBack(t *testing.T) {
+func TestTransactionRefusesStatementsThatEndIt(t *testing.T) {
 	statements := map[string][]string{
 		"postgres": {"--x\rCOMMIT /*\nSELECT 1 */", "/* /* */ COMMIT -- */ SELECT 1", "PREPARE TRANSACTION 'x'", "DO $$ BEGIN COMMIT; END $$"},
 		"mysql": {
 			"/* /* */ COMMIT -- */ SELECT 1", "ROLLBACK /* /* */ -- */ TO x", "CREATE TABLE more (x integer)", "create/**/or replace table held (y integer)",
 			"DROP TABLE held", "ALTER TABLE held ADD y integer", "TRUNCATE TABLE held", "RENAME TABLE held TO more", "SET autocommit = 1",
 			"SET @a = 1, SESSION AutoCommit = 0", "LOCK TABLES held WRITE", "UNLOCK TABLES", "EXECUTE IMMEDIATE 'COMMIT'", "ANALYZE TABLE held",
-			"CREATE INDEX i ON held (x)", "GRANT SELECT ON *.* TO root@localhost", "SET PASSWORD FOR nobody = PASSWORD('x')", "/*!50000 COMMIT */",
-			"CREATE USER nobody", "FLUSH TABLES",
+			"CREATE INDEX i ON held (x)", "GRANT SELECT ON *.* TO root@localhost", "SET PASSWORD FOR stranger = PASSWORD('x')", "/*!50000 COMMIT */",
+			"CREATE USER stranger", "FLUSH TABLES",
 		},
 		"sqlite": {"/* /* */ COMMIT -- */ SELECT 1", "ROLLBACK /* /* */ -- */ TO x", "PRAGMA journal_mode = DELETE", "VACUUM"},
 	}
-	for driver, connection := range places {
+	for driver, connection := range databases {
 		t.Run(driver, func(t *testing.T) {
-			h := newHost(t, map[string]sql.Connection{"main": connection(t)})
+			h := newHarness(t, map[string]sql.Connection{"main": connection(t)})
 			prepare(t, h)
 			for _, statement := range statements[driver] {
 				for _, verb := range []string{"exec", "query"} {
@@ -32,7 +30,7 @@ func TestNoStatementEndsATransactionBehindItsBack(t *testing.T) {
 						pcall(db.transaction, db, function(tx)
 							tx:exec("UPDATE t SET x = 2")
 							refused = select(2, pcall(tx.%s, tx, %q))
-							error("undo it")
+							error("roll back")
 						end)
 						return { refused.code, refused.applied, db:query("SELECT x FROM t")[1].x, db:query("SELECT x FROM held")[1].x }`, verb, statement))
 				}
@@ -41,8 +39,8 @@ func TestNoStatementEndsATransactionBehindItsBack(t *testing.T) {
 	}
 }
 
-func TestWhatAnInnocentTransactionNeedsIsAllowed(t *testing.T) {
-	h := newHost(t, map[string]sql.Connection{"main": toMariaDB(t)})
+func TestTransactionAllowsHarmlessStatements(t *testing.T) {
+	h := newHarness(t, map[string]sql.Connection{"main": toMariaDB(t)})
 	prepare(t, h)
 	h.expect(t, `[5,1]`, `
 		local db = native.sql.open("main")
@@ -61,16 +59,16 @@ func TestWhatAnInnocentTransactionNeedsIsAllowed(t *testing.T) {
 		return { seen, db:query("SELECT x FROM t")[1].x }`)
 }
 
-// What the server undoes by itself must not go on statement by statement.
-func TestATransactionThatTheServerHasUndoneTakesNothingMore(t *testing.T) {
-	trouble := map[string]string{
+// After the server has rolled back by itself, each statement would be on its own.
+func TestTransactionThatTheServerRolledBackRefusesStatements(t *testing.T) {
+	failures := map[string]string{
 		"postgres": "INSERT INTO nowhere VALUES (1)",
 		"mysql":    "SET STATEMENT innodb_lock_wait_timeout = 0 FOR UPDATE held SET x = 2",
 		"sqlite":   "INSERT OR ROLLBACK INTO narrow VALUES (1)",
 	}
-	for driver, connection := range places {
+	for driver, connection := range databases {
 		t.Run(driver, func(t *testing.T) {
-			h := newHost(t, map[string]sql.Connection{"main": connection(t)})
+			h := newHarness(t, map[string]sql.Connection{"main": connection(t)})
 			prepare(t, h)
 			if driver == "sqlite" {
 				h.expect(t, "1", `
@@ -87,44 +85,17 @@ func TestATransactionThatTheServerHasUndoneTakesNothingMore(t *testing.T) {
 					first = pcall(tx.exec, tx, %q)
 					second, inside = pcall(tx.exec, tx, "UPDATE t SET x = x + 10")
 				end)
-				return { first, second, inside.code, err.code, err.applied, db:query("SELECT x FROM t")[1].x }`, trouble[driver]))
+				return { first, second, inside.code, err.code, err.applied, db:query("SELECT x FROM t")[1].x }`, failures[driver]))
 		})
 	}
 }
 
-// Rows come in batches, but those that are there already are not handed out
-// after the end.
-func TestNoRowIsHandedOutAfterTheEnd(t *testing.T) {
-	many := map[string]string{
-		"postgres": "SELECT generate_series(1, 1000) AS n", "mysql": "SELECT seq AS n FROM seq_1_to_1000",
-		"sqlite": "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM c WHERE n < 1000) SELECT n FROM c",
-	}
-	for driver, connection := range places {
-		t.Run(driver, func(t *testing.T) {
-			clk := &jumping{Clock: clock.System()}
-			h := newHost(t, map[string]sql.Connection{"main": connection(t)}, func(o *sql.Options) { o.Clock = clock.NewDual(clk) })
-			got := runStalling(t, h, fmt.Sprintf(`
-				local db, n, err = native.sql.open("main"), 0
-				local ended = select(2, pcall(native.lock.with, "l", { lease_ms = 20000 }, function()
-					for row in db:each(%q) do
-						n = n + 1
-						if n == 40 then stall() end
-					end
-				end))
-				return { ended, n }`, many[driver]), func() { clk.jump(30 * time.Second) })
-			if got != `["deadline exceeded",40]` {
-				t.Errorf("got %s", got)
-			}
-		})
-	}
-}
-
-func TestASessionThatTheServerEndsUndoesItsTransaction(t *testing.T) {
+func TestTransactionIsRolledBackWithItsSession(t *testing.T) {
 	id := map[string]string{"postgres": "SELECT pg_backend_pid() AS id", "mysql": "SELECT CONNECTION_ID() AS id"}
 	end := map[string]string{"postgres": "SELECT pg_terminate_backend(%d, 10000)", "mysql": "KILL %d"}
 	for driver, connection := range servers {
 		t.Run(driver, func(t *testing.T) {
-			h := newHost(t, map[string]sql.Connection{"main": connection(t), "other": connection(t)})
+			h := newHarness(t, map[string]sql.Connection{"main": connection(t), "other": connection(t)})
 			prepare(t, h)
 			h.expect(t, `["sql_unknown","sql_unavailable","no",1]`, fmt.Sprintf(`
 				local db, other, inside = native.sql.open("main"), native.sql.open("other")

@@ -10,14 +10,14 @@ import (
 	"modernc.org/sqlite"
 )
 
-// questions are the pragmas that only tell something.
-var questions = []string{
+// readPragmas are the pragmas that change nothing.
+var readPragmas = []string{
 	"table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo", "foreign_key_list",
 	"foreign_key_check", "collation_list", "compile_options", "integrity_check", "quick_check",
 }
 
-// authorize says which parts of a statement are allowed. SQLite asks when it
-// compiles the statement.
+// authorize returns whether a part of a statement is allowed. SQLite calls it when
+// it compiles the statement.
 func (s *session) authorize(action sqlite.AuthorizerActionCode, arg1, arg2, _, _ string) sqlite.AuthorizerReturnCode {
 	switch action {
 	case sqlite.AuthSelect, sqlite.AuthRead, sqlite.AuthRecursive:
@@ -25,17 +25,17 @@ func (s *session) authorize(action sqlite.AuthorizerActionCode, arg1, arg2, _, _
 	case sqlite.AuthFunction:
 		return allow(!slices.Contains([]string{"load_extension", "fts3_tokenizer"}, strings.ToLower(arg2)))
 	case sqlite.AuthPragma:
-		return allow(slices.Contains(questions, strings.ToLower(arg1)))
+		return allow(slices.Contains(readPragmas, strings.ToLower(arg1)))
 	case sqlite.AuthAttach, sqlite.AuthDetach:
 		return sqlite.AuthorizerDeny
 	case sqlite.AuthTransaction:
-		return allow(s.own.Load())
+		return allow(s.ownStatement.Load())
 	case sqlite.AuthSavepoint:
-		return allow(s.inside)
+		return allow(s.inTx)
 	case sqlite.AuthCreateTempIndex, sqlite.AuthCreateTempTable, sqlite.AuthCreateTempTrigger, sqlite.AuthCreateTempView:
 		s.dirty = true
 	}
-	return allow(!s.only)
+	return allow(!s.readOnly)
 }
 
 func allow(ok bool) sqlite.AuthorizerReturnCode {
@@ -45,7 +45,8 @@ func allow(ok bool) sqlite.AuthorizerReturnCode {
 	return sqlite.AuthorizerDeny
 }
 
-// value is what a parameter is stored as: text, or, if it can't be text, bytes.
+// value returns a parameter as it is stored: a string that isn't valid UTF-8 is
+// stored as bytes.
 func value(p any) any {
 	if s, ok := p.(string); ok && !utf8.ValidString(s) {
 		return []byte(s)
@@ -53,11 +54,11 @@ func value(p any) any {
 	return p
 }
 
-var errSeveral = errors.New("several statements in one: send them one by one")
+var errMultiple = errors.New("several statements in one: send them one by one")
 
-// placeholders tells how many values a statement wants, by its ?, ?2 and $2,
-// and refuses several statements in one text, all of which the driver would
-// execute. It reads words, quotes and comments as SQLite does.
+// placeholders returns how many values a statement needs, by its ?, ?2 and $2, and
+// refuses several statements in one text, all of which the underlying driver would
+// execute. It parses words, quotes and comments as SQLite does.
 func placeholders(text string) (n int, err error) {
 	ended := false
 	for i := 0; i < len(text); i++ {
@@ -65,28 +66,28 @@ func placeholders(text string) (n int, err error) {
 		switch c := text[i]; {
 		case strings.ContainsRune(" \t\r\n\f", rune(c)):
 		case strings.HasPrefix(rest, "--"):
-			i += end(rest, "\n", 0)
+			i += endOf(rest, "\n", 0)
 		case strings.HasPrefix(rest, "/*"):
-			i += end(rest, "*/", 2)
+			i += endOf(rest, "*/", 2)
 		case c == ';':
 			ended = true
 		case ended:
-			return 0, errSeveral
+			return 0, errMultiple
 		case c == '\'' || c == '"' || c == '`':
-			i += end(rest, string(c), 1) // a doubled one begins the next
+			i += endOf(rest, string(c), 1) // a doubled quote begins the next string
 		case c == '[':
-			i += end(rest, "]", 1)
+			i += endOf(rest, "]", 1)
 		case c == '?' || c == '$':
 			behind := strings.TrimLeft(rest[1:], "0123456789")
 			number := rest[1 : len(rest)-len(behind)]
 			i += len(number)
 			if number == "" && c == '?' {
-				n++ // the one after the largest so far
+				n++ // the number after the largest so far
 			} else if v, err := strconv.Atoi(number); err == nil {
 				n = max(n, v)
 			}
-		case inWord(c):
-			for i+1 < len(text) && (inWord(text[i+1]) || text[i+1] == '$') {
+		case isWordByte(c):
+			for i+1 < len(text) && (isWordByte(text[i+1]) || text[i+1] == '$') {
 				i++
 			}
 		}
@@ -94,13 +95,13 @@ func placeholders(text string) (n int, err error) {
 	return n, nil
 }
 
-func inWord(c byte) bool {
+func isWordByte(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' || c >= utf8.RuneSelf
 }
 
-// end is the index of the last byte of the first mark in text at or after from,
-// that of the last byte of all if there is none.
-func end(text, mark string, from int) int {
+// endOf returns the index of the last byte of the first mark in text at or after
+// from, or of the last byte of text if there is none.
+func endOf(text, mark string, from int) int {
 	n := strings.Index(text[from:], mark)
 	if n < 0 {
 		return len(text) - 1
