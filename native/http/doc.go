@@ -42,9 +42,9 @@
 // left to expire; so they are when the call returns while a part of the request is
 // yet to be sent.
 //
-// A connection that is being made is abandoned with its request. A response with
-// status 101 is an error: its connection would belong to whatever reads it, without
-// any deadline.
+// A connection that is being made is abandoned with its request. A response
+// with status 101 is an error: its connection would belong to whatever reads
+// it, without any deadline.
 //
 // The clocks are read right before bytes go out. If the call has ended meanwhile,
 // because the process was stopped, they are held back.

@@ -57,8 +57,9 @@ var codes = map[Kind]outcome.Error{
 	Unavailable: {Code: CodeUnavailable, Retryable: true},
 }
 
-// classify returns a driver's error as scripts see it. c is the call of the session
-// that has failed, and writes says whether it may have changed something.
+// classify returns a driver's error as scripts see it. c is the call of the
+// session that has failed, and writes says whether it may have changed
+// something.
 func (s *session) classify(op string, err error, c *call, writes bool) error {
 	p := s.pool
 	f := p.driver.Classify(err)
@@ -122,8 +123,8 @@ func (p *pool) connectError(err error) error {
 	return &e
 }
 
-// unreachable returns why a server can't be reached, without addresses, and whether
-// that may change.
+// unreachable returns why a server can't be reached, without addresses, and
+// whether that may change.
 func unreachable(err error) (why string, retryable bool) {
 	var name *net.DNSError
 	var forbidden *blockedError
@@ -168,7 +169,8 @@ func (p *pool) tooLarge() string {
 	return fmt.Sprintf("a row or result has more than %d bytes", p.db.options.ResultBytesMax)
 }
 
-// notSent returns the error of a call that had no connection to send anything over.
+// notSent returns the error of a call that had no connection to send anything
+// over.
 func notSent(err error, op string, writes bool) error {
 	known, ok := errors.AsType[*outcome.Error](err)
 	if !ok {

@@ -47,8 +47,9 @@ func TestCallEndsWithItsDeadlineAndTheServerStops(t *testing.T) {
 func TestLockIsReleasedWhenTheServerHasStopped(t *testing.T) {
 	for driver, connection := range databases {
 		t.Run(driver, func(t *testing.T) {
-			// A long grace, because a busy machine is slow to answer: then the outcome of
-			// a write would be unknown, and the lock would be left to expire.
+			// A long grace, because a busy machine is slow to answer: then the
+			// outcome of a write would be unknown, and the lock would be left
+			// to expire.
 			h := newHarness(t, map[string]sql.Connection{"main": connection(t)}, func(o *sql.Options) { o.CancelGrace = lagMax })
 			prepare(t, h)
 			for name, body := range endless[driver] {
@@ -78,7 +79,7 @@ var (
 		"transaction": `tx:exec("UPDATE t SET x = 5")`,
 		"commit":      ``,
 	}
-	reads = map[string]string{
+	readKeywords = map[string]string{
 		"each":      `for _ in db:each("SELECT 1 AS a") do end`,
 		"stream":    `db:stream("SELECT 1 AS a"):read(1)`,
 		"read-only": `native.sql.open("reader"):query("SELECT 1 AS a")`,
@@ -123,11 +124,12 @@ func TestCallEndsWhenTheServerIsSilent(t *testing.T) {
 					} else {
 						body = `stall() ` + body
 					}
-					// The outcome of the write is unknown, so the lock is left to expire.
+					// The outcome of the write is unknown, so the lock is left
+					// to expire.
 					try(t, body, lock.Kept)
 				})
 			}
-			for name, body := range reads {
+			for name, body := range readKeywords {
 				t.Run(name, func(t *testing.T) {
 					try(t, `stall() `+body, lock.Freed)
 				})

@@ -40,13 +40,14 @@ func (o *OpenRows) makeRoom(p *pool) {
 	}
 }
 
-// nonBlocking are the verbs of statements that never wait for a loop to end.
-var nonBlocking = append([]string{"insert", "update", "delete", "merge", "replace", "set"}, reads...)
+// nonBlockingKeywords are the keywords of statements that never wait for a loop
+// to end.
+var nonBlockingKeywords = append([]string{"insert", "update", "delete", "merge", "replace", "set"}, readKeywords...)
 
 // closeBlocking closes all loops if a statement might wait for them: one that
 // drops a table waits for all that read it.
 func (o *OpenRows) closeBlocking(p *pool, st Statement) {
-	if slices.Contains(nonBlocking, Verb(st.Text)) {
+	if slices.Contains(nonBlockingKeywords, Keyword(st.Text)) {
 		return
 	}
 	for r, _ := o.oldest(p); r != nil; r, _ = o.oldest(p) {

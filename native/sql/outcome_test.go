@@ -60,8 +60,8 @@ func TestWriteIsUnknownWhenItsConnectionFails(t *testing.T) {
 }
 
 func TestConflictIsRetryable(t *testing.T) {
-	// Two transactions that wait for each other; each then writes what the other has
-	// read or written.
+	// Two transactions that wait for each other; each then writes what the
+	// other has read or written.
 	scripts := map[string][2]string{
 		"postgres": {
 			`tx:exec("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE") tx:query("SELECT x FROM t") stall() tx:exec("UPDATE held SET x = x + 1")`,
@@ -107,8 +107,8 @@ func TestStatementIsHeldBackOnceTheCallHasEnded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// A run whose clock jumps past its end after the interrupt check: the process
-			// was stopped there.
+			// A run whose clock jumps past its end after the interrupt check:
+			// the process was stopped there.
 			clk := &jumpingClock{Clock: clock.System()}
 			run := vm.NewRun(vm.Config{Clock: clock.NewDual(clk), Limits: vm.Limits{Timeout: time.Minute}})
 			defer run.Close()

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// trustMax is how long an idle session counts as alive. After that it is pinged
-	// first: a connection may have died unnoticed, and a write into a dead one has
-	// no known outcome.
+	// trustMax is how long an idle session counts as alive. After that it is
+	// pinged first: a connection may have died unnoticed, and a write into a
+	// dead one has no known outcome.
 	trustMax = time.Second
 	// pingMax is how long a ping may take.
 	pingMax = time.Second

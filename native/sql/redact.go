@@ -70,8 +70,8 @@ const messageMax = 1000
 // addressPattern matches IP addresses: servers name that of their client.
 var addressPattern = regexp.MustCompile(`\b\d{1,3}(\.\d{1,3}){3}(:\d+)?\b|\[?\b[0-9a-fA-F]{0,4}(:[0-9a-fA-F]{0,4}){3,7}\b\]?(:\d+)?`)
 
-// message returns a server's message for scripts: one line of text, without secrets
-// and without addresses.
+// message returns a server's message for scripts: one line of text, without
+// secrets and without addresses.
 func (r *redactor) message(text string) string {
 	text = r.redact(strings.ToValidUTF8(text, "\uFFFD"))
 	text = addressPattern.ReplaceAllString(text, "(address)")

@@ -174,8 +174,8 @@ func TestPasswordIsNotSentWithoutTLS(t *testing.T) {
 					return
 				}
 				defer conn.Close()
-				// PostgreSQL refuses the request for TLS; MariaDB greets without TLS among its
-				// capabilities.
+				// PostgreSQL refuses the request for TLS; MariaDB greets
+				// without TLS among its capabilities.
 				greetings := map[string]string{"postgres": "N", "mysql": greeting}[driver]
 				if driver == "postgres" {
 					conn.Read(make([]byte, 8))

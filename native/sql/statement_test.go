@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-func TestVerb(t *testing.T) {
+func TestKeyword(t *testing.T) {
 	for text, want := range map[string]string{
 		"SELECT 1": "select", "  \n\t insert into x": "insert", "(select 1)": "select", ";; update t": "update", "with(x) as": "with",
 		"-- one\n-- two\nDELETE": "delete", "/* a */ /* b */commit": "commit", "# mysql\nshow tables": "show",
@@ -13,7 +13,7 @@ func TestVerb(t *testing.T) {
 		"/* /* */ commit -- */ select 1": "", "/* a /* nested */ b */ select": "", "-- x\rcommit /*\nselect 1 */": "",
 		"# x\rcommit\nselect 1": "", "-- x\r\nselect 1": "select",
 	} {
-		if got := Verb(text); got != want {
+		if got := Keyword(text); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}

@@ -18,7 +18,7 @@ type Source interface {
 	// any other they only learn that the stream broke off.
 	Read(ctx context.Context, p []byte) (int, error)
 	// Close releases what the source holds. It may be called at any time, more
-	// than once and while a Read is under way, which then returns. It does not
+	// than once and while a Read is in progress, which then returns. It does not
 	// wait.
 	Close() error
 }
@@ -32,8 +32,8 @@ type Sink interface {
 	// or will be, and Unknown if a part was, or may still be.
 	Write(ctx context.Context, p []byte) (outcome.Outcome, error)
 	// Close ends the output. It may be called at any time, more than once and
-	// while a Write is under way. An error means that something written before may
-	// be lost.
+	// while a Write is in progress. An error means that something written
+	// before may be lost.
 	Close() error
 }
 

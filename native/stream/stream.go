@@ -65,7 +65,7 @@ type Stream struct {
 // [Stream.Close].
 func New(src Source) *Stream { return &Stream{source: src} }
 
-// Close closes the stream. A read that is under way returns.
+// Close closes the stream. A read in progress returns.
 func (s *Stream) Close() error {
 	s.closed.Store(true)
 	return s.closeSource()

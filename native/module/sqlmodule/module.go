@@ -14,7 +14,6 @@ import (
 	"io"
 	"math"
 	"strings"
-	"time"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -126,14 +125,19 @@ func param(c *native.Call, n int) any {
 	return nil
 }
 
+// beginWrite is [native.Call.Write], unless nothing can be changed.
+func beginWrite(c *native.Call, readOnly bool) (resolved func()) {
+	if readOnly {
+		return func() {}
+	}
+	return c.Write()
+}
+
 // query is c:query(sql, ...) -> rows.
 func query(c *native.Call) error {
 	q := self(c)
 	st := statement(c)
-	resolved := func() {}
-	if !q.ReadOnly() {
-		resolved = c.Write()
-	}
+	resolved := beginWrite(c, q.ReadOnly())
 	list, err := all(c, q, st)
 	if err != nil {
 		if !sql.Unknown(err) {
@@ -168,7 +172,7 @@ func all(c *native.Call, q querier, st sql.Statement) (lua.LValue, error) {
 	}
 }
 
-// table is a row as scripts see it.
+// table returns a row as scripts see it.
 func table(run *vm.Run, columns []string, row []sql.Value) lua.LValue {
 	run.Step(len(row))
 	t := run.Thread().CreateTable(0, len(row))
@@ -236,10 +240,7 @@ func fetch(c *native.Call) error {
 func exec(c *native.Call) error {
 	q := self(c)
 	st := statement(c)
-	resolved := func() {}
-	if !q.ReadOnly() {
-		resolved = c.Write()
-	}
+	resolved := beginWrite(c, q.ReadOnly())
 	r, err := q.Exec(c.Context(), st)
 	if !sql.Unknown(err) {
 		resolved()
@@ -255,9 +256,6 @@ func exec(c *native.Call) error {
 	return c.Return(result)
 }
 
-// unlimited is no deadline: a transaction has none of its own.
-const unlimited = time.Duration(math.MaxInt64)
-
 // transaction is c:transaction(fn) -> what fn returned.
 func (m *module) transaction(c *native.Call) error {
 	conn := connection(c, "self: got a transaction, want a connection")
@@ -269,13 +267,10 @@ func (m *module) transaction(c *native.Call) error {
 	defer func() { tx.Rollback(c.Context()) }()
 	c.L.SetTop(1)
 	c.L.Push(native.NewHandle(tx, m.tx))
-	o := c.Within(unlimited, 1, 1)
+	o := c.Within(native.Unbounded, 1, 1) // a transaction has no deadline of its own
 	c.Renew()
 	if o.Returned() {
-		resolved := func() {}
-		if !conn.ReadOnly() {
-			resolved = c.Write()
-		}
+		resolved := beginWrite(c, conn.ReadOnly())
 		err := tx.Commit(c.Context())
 		if !sql.Unknown(err) {
 			resolved()

@@ -10,15 +10,16 @@ import (
 	"github.com/tidelock-lua/tidelock/native/sql"
 )
 
-// plain are the verbs of statements that don't change the state of the session, and
-// don't commit the open transaction.
-var plain = []string{
+// plainKeywords are the keywords of statements that don't change the state of
+// the session, and don't commit the open transaction.
+var plainKeywords = []string{
 	"select", "insert", "update", "delete", "replace", "with", "values", "show", "explain", "describe", "desc",
 	"savepoint", "release", "rollback",
 }
 
-// sticky are parts of plain statements that may change the state of the session all
-// the same: variables, locks, numbers of sequences, comments that are executed.
+// sticky are parts of plain statements that may change the state of the session
+// all the same: variables, locks, numbers of sequences, comments that are
+// executed.
 var sticky = []string{
 	"@", "get_lock", "release_lock", "release_all_locks", "/*!", "/*m!", "nextval", "setval", "next value",
 }
@@ -32,21 +33,21 @@ var errRolledBack = &refused{"the server has rolled the transaction back"}
 // it, and notes whether the statement may change the state of the session.
 func (s *session) check(text string) error {
 	lower := strings.ToLower(text)
-	verb := sql.Verb(text)
+	keyword := sql.Keyword(text)
 	if s.inTx {
 		if s.rolledBack {
 			return errRolledBack
 		}
 		if !staysOpen(sql.Words(text, 2), lower) {
-			return &refused{verb + ": it would commit the transaction"}
+			return &refused{keyword + ": it would commit the transaction"}
 		}
 	}
-	s.dirty = s.dirty || !slices.Contains(plain, verb) || containsAny(lower, sticky)
+	s.dirty = s.dirty || !slices.Contains(plainKeywords, keyword) || containsAny(lower, sticky)
 	return nil
 }
 
-// staysOpen reports whether the transaction stays open after a statement with these
-// first words. What a procedure does isn't known.
+// staysOpen reports whether the transaction stays open after a statement with
+// these first words. What a procedure does isn't known.
 func staysOpen(words []string, lower string) bool {
 	switch words[0] {
 	case "do", "call", "table", "handler":
@@ -56,7 +57,7 @@ func staysOpen(words []string, lower string) bool {
 	case "set":
 		return !containsAny(lower, committing)
 	}
-	return slices.Contains(plain, words[0])
+	return slices.Contains(plainKeywords, words[0])
 }
 
 func containsAny(text string, parts []string) bool {

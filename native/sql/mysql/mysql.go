@@ -300,8 +300,8 @@ func (s *session) Rollback() error {
 // number that an insert got, the number of rows, warnings.
 const resetStatement = "SELECT LAST_INSERT_ID(0) FROM (SELECT 1) AS x"
 
-// Reset fails if other state may have changed. The protocol could reset any session,
-// but the underlying driver can't.
+// Reset fails if other state may have changed. The protocol could reset any
+// session, but the underlying driver can't.
 func (s *session) Reset() error {
 	if s.dirty {
 		return errors.New("a statement may have changed the state of the session")

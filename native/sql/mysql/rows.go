@@ -71,8 +71,8 @@ func (r *rows) close() error {
 	return r.statement.Close()
 }
 
-// decoder returns the function that decodes the values of a column of some type. It
-// doesn't keep their bytes, which the next row overwrites.
+// decoder returns the function that decodes the values of a column of some
+// type. It doesn't keep their bytes, which the next row overwrites.
 func decoder(kind string, whole bool) func(driver.Value) sql.Value {
 	of := func(text []byte) sql.Value { return sql.Text(string(text)) }
 	switch {

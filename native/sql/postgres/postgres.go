@@ -1,8 +1,8 @@
 // Package postgres is the driver of native.sql for PostgreSQL.
 //
-// Values are sent as text, and the server infers the type of a placeholder from its
-// context; only a string for a bytea is sent as bytes. Results come as text too,
-// which loses nothing.
+// Values are sent as text, and the server infers the type of a placeholder from
+// its context; only a string for a bytea is sent as bytes. Results come as text
+// too, which loses nothing.
 package postgres
 
 import (
@@ -23,8 +23,8 @@ func New() sql.Driver { return driver{} }
 type driver struct{}
 
 // neutral is a configuration that takes nothing from the environment that could
-// change the server, the user or the encryption. Whatever matters is set after it has
-// been parsed.
+// change the server, the user or the encryption. Whatever matters is set after
+// it has been parsed.
 const neutral = "host=/ port=5432 user=x password=x database=x passfile='' sslmode=disable"
 
 // Connect opens a session.
@@ -71,8 +71,8 @@ func (driver) Classify(err error) sql.Failure {
 	return sql.Failure{Kind: kind(e), State: e.Code, Message: e.Message}
 }
 
-// kind returns the kind of a server's error. The first two characters of a state are
-// its class.
+// kind returns the kind of a server's error. The first two characters of a
+// state are its class.
 func kind(e *pgconn.PgError) sql.Kind {
 	switch e.Code {
 	case "40001", "40P01":
@@ -196,8 +196,8 @@ const (
 	stateFailed = 'E' // in a transaction that can only be rolled back
 )
 
-// Commit commits. If a statement of the transaction has failed, the server would roll
-// it back instead.
+// Commit commits. If a statement of the transaction has failed, the server
+// would roll it back instead.
 func (s *session) Commit() error {
 	switch s.conn.TxStatus() {
 	case stateFailed:
@@ -239,9 +239,9 @@ func (s *session) Cancel(ctx context.Context) { _ = s.conn.CancelRequest(ctx) } 
 // Break does nothing: the network connection is cut.
 func (s *session) Break() {}
 
-// Close closes the connection, and waits for the clean-up of the underlying driver. A
-// busy server notices neither a termination message nor the end of the connection
-// before its statement ends, so it is cancelled first.
+// Close closes the connection, and waits for the clean-up of the underlying
+// driver. A busy server notices neither a termination message nor the end of
+// the connection before its statement ends, so it is cancelled first.
 func (s *session) Close(ctx context.Context, busy bool) {
 	if busy {
 		s.Cancel(ctx)

@@ -1,8 +1,8 @@
-// Package sqlite is the driver of native.sql for files of SQLite, which is compiled
-// to Go.
+// Package sqlite is the driver of native.sql for files of SQLite, which is
+// compiled to Go.
 //
-// A script can reach nothing but its file: statements that attach other files, change
-// settings or load code are refused when they are compiled.
+// A script can reach nothing but its file: statements that attach other files,
+// change settings or load code are refused when they are compiled.
 package sqlite
 
 import (
@@ -79,8 +79,8 @@ func (sqliteDriver) Connect(ctx context.Context, t sql.Target) (sql.Session, err
 }
 
 // handleOf returns the handle of the C interface of a connection, 0 if the
-// underlying driver has changed. Without it a statement can't be interrupted once it has
-// returned its first row.
+// underlying driver has changed. Without it a statement can't be interrupted
+// once it has returned its first row.
 func handleOf(conn driver.Conn) uintptr {
 	v := reflect.ValueOf(conn)
 	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
@@ -93,8 +93,8 @@ func handleOf(conn driver.Conn) uintptr {
 	return uintptr(field.Uint())
 }
 
-// Classify returns what an error means. There is no network: a statement that fails
-// was refused, and rolled back.
+// Classify returns what an error means. There is no network: a statement that
+// fails was refused, and rolled back.
 func (sqliteDriver) Classify(err error) sql.Failure {
 	e, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {
@@ -167,7 +167,7 @@ func (s *session) Exec(text string, params []any) (sql.Result, error) {
 	if s.changes() == before {
 		return out, nil // what SQLite returns is about an earlier statement
 	}
-	switch sql.Verb(text) {
+	switch sql.Keyword(text) {
 	case "insert", "replace":
 		if out.LastID, err = r.LastInsertId(); err != nil {
 			return out, err
