@@ -86,7 +86,7 @@ func (f *fetch) fail(err error) error {
 	}
 	e.Op, e.Key = f.req.Op, f.requested.String()
 	switch {
-	case IsSafe(f.req.Method) || f.lastTrip != nil && (f.lastTrip.answered || f.lastTrip.safe):
+	case IsSafe(f.req.Method) || f.lastTrip != nil && (f.lastTrip.responded || f.lastTrip.safe):
 	case f.lastTrip == nil || !f.lastTrip.sent.Load():
 		if !f.changed { // else a redirect was the outcome
 			e.Applied = outcome.AppliedNo

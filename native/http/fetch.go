@@ -79,9 +79,9 @@ type fetch struct {
 // roundTrip is one request of a fetch, on one connection.
 type roundTrip struct {
 	*fetch
-	safe     bool
-	sent     atomic.Bool // something of it was written, or may have been
-	answered bool
+	safe      bool
+	sent      atomic.Bool // something of it was written, or may have been
+	responded bool
 }
 
 // upload is the body of one request. It is read in chunks, so that the clocks are
@@ -186,8 +186,8 @@ func (f *fetch) RoundTrip(r *nethttp.Request) (*nethttp.Response, error) {
 		_ = resp.Body.Close() // its error says no more than this one
 		return nil, errSwitched
 	}
-	trip.answered = err == nil
-	f.changed = f.changed || trip.answered && !trip.safe
+	trip.responded = err == nil
+	f.changed = f.changed || trip.responded && !trip.safe
 	return resp, err
 }
 

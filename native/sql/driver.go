@@ -117,6 +117,7 @@ const (
 
 // Failure is what an error means.
 type Failure struct {
+	// Kind decides the code and the outcome of the error.
 	Kind Kind
 	// State is the SQLSTATE, "" if there is none.
 	State string

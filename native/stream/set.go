@@ -11,7 +11,9 @@ import (
 // opens one calls the function anew. It must not block; an error that scripts
 // are to see is a [*outcome.Error].
 type Streams struct {
-	Inputs  map[string]func() (Source, error)
+	// Inputs are what scripts may open.
+	Inputs map[string]func() (Source, error)
+	// Outputs are what scripts may create.
 	Outputs map[string]func() (Sink, error)
 }
 
