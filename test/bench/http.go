@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	nativehttp "github.com/tidelock-lua/tidelock/native/http"
+	"github.com/tidelock-lua/tidelock/native/module/httpmodule"
 	"github.com/tidelock-lua/tidelock/native/value"
 	"github.com/tidelock-lua/tidelock/tenant"
 )
@@ -61,7 +62,7 @@ func ourGets(url string, runs int) func() (func(int), func()) {
 	return func() (func(int), func()) {
 		policy := nativehttp.Policy{Allow: []string{strings.TrimPrefix(url, "http://")}}
 		client := must(nativehttp.New(nativehttp.Options{Policy: func(tenant.ID) nativehttp.Policy { return policy }}))
-		p := &process{engine: newEngine(nil, nil, nil, nativehttp.Module(client))}
+		p := &process{engine: newEngine(nil, nil, nil, httpmodule.New(client))}
 		return shared(runs, func(n int) {
 			must(p.run(context.Background(), getScript, value.Map{"times": float64(n), "url": url}))
 		}), client.CloseIdle

@@ -9,6 +9,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/module/sqlmodule"
 	"github.com/tidelock-lua/tidelock/native/sql"
 	"github.com/tidelock-lua/tidelock/native/sql/postgres"
 	"github.com/tidelock-lua/tidelock/native/value"
@@ -156,7 +157,7 @@ func ourRows(server *postgresserver.Server, script, text string, rows int) func(
 			Clock: clk, Drivers: map[string]sql.Driver{"postgres": postgres.New()},
 			Connections: func(tenant.ID) map[string]sql.Connection { return connections },
 		})
-		p := &process{engine: newEngine(clk, nil, nil, sql.Module(db))}
+		p := &process{engine: newEngine(clk, nil, nil, sqlmodule.New(db))}
 		return func(n int) {
 			must(p.run(context.Background(), script, value.Map{"times": float64(n), "sql": text, "sum": float64(sumTo(rows))}))
 		}, func() { db.Close() }

@@ -45,7 +45,7 @@ var (
 	errBroken   = errors.New("the connection broke off")
 )
 
-func (driver) Explain(err error) sql.Failure {
+func (driver) Classify(err error) sql.Failure {
 	if errors.Is(err, errCanceled) {
 		return sql.Failure{Kind: sql.Refused, State: "57014", Message: err.Error()}
 	}

@@ -12,17 +12,18 @@ import (
 	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/db/memory"
-	"github.com/tidelock-lua/tidelock/native/http"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/native/module/coremodule"
 	"github.com/tidelock-lua/tidelock/native/module/dbmodule"
 	"github.com/tidelock-lua/tidelock/native/module/deadlinemodule"
+	"github.com/tidelock-lua/tidelock/native/module/httpmodule"
 	"github.com/tidelock-lua/tidelock/native/module/jsonmodule"
 	"github.com/tidelock-lua/tidelock/native/module/lockmodule"
 	"github.com/tidelock-lua/tidelock/native/module/logmodule"
+	"github.com/tidelock-lua/tidelock/native/module/sqlmodule"
+	"github.com/tidelock-lua/tidelock/native/module/streammodule"
 	"github.com/tidelock-lua/tidelock/native/outcome"
 	"github.com/tidelock-lua/tidelock/native/sql"
-	"github.com/tidelock-lua/tidelock/native/stream"
 	"github.com/tidelock-lua/tidelock/native/value"
 	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime"
@@ -60,7 +61,7 @@ func newHouse(yield func()) (*house, error) {
 		coremodule.New(), deadlinemodule.New(), jsonmodule.New(), logmodule.New(),
 		lockmodule.New(locks, lockmodule.Options{}),
 		dbmodule.New(db.New(store, clk, nil)),
-		http.Module(h.site.client), stream.Module(stream.Options{Of: h.streams}), sql.Module(h.sql),
+		httpmodule.New(h.site.client), streammodule.New(streammodule.Options{Streams: h.streams}), sqlmodule.New(h.sql),
 	}
 	for i := range modules {
 		modules[i] = h.watch(modules[i])
