@@ -7,7 +7,7 @@ import (
 	"github.com/tidelock-lua/tidelock/runtime/nativetest"
 )
 
-func TestThePageIsTrue(t *testing.T) { nativetest.Docs(t, "../../docs/native.md", nil) }
+func TestThePageIsTrue(t *testing.T) { nativetest.Docs(t, "../../../docs/native.md", nil) }
 
 func TestTheContextSaysWhoRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

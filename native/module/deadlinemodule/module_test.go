@@ -8,7 +8,7 @@ import (
 	"github.com/tidelock-lua/tidelock/runtime/nativetest"
 )
 
-func TestThePageIsTrue(t *testing.T) { nativetest.Docs(t, "../../docs/deadline.md", nil) }
+func TestThePageIsTrue(t *testing.T) { nativetest.Docs(t, "../../../docs/deadline.md", nil) }
 
 func TestADeadlineMayBeNested(t *testing.T) {
 	for _, test := range []struct{ name, want, source string }{

@@ -11,7 +11,7 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-func TestThePageIsTrue(t *testing.T) { nativetest.Docs(t, "../../docs/log.md", nil) }
+func TestThePageIsTrue(t *testing.T) { nativetest.Docs(t, "../../../docs/log.md", nil) }
 
 func TestPrintJoinsWhatTostringMakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
