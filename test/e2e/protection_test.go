@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// A service that scales in or deploys is told to leave a task alone in which a
-// script has been running for long.
-func TestALongRunProtectsTheTask(t *testing.T) {
+// A task in which a script has been running for long asks its service not to end
+// it by scaling in or deploying.
+func TestTaskProtectionCoversLongRuns(t *testing.T) {
 	asked := make(chan string, 1)
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, _ := io.ReadAll(r.Body)
