@@ -72,13 +72,13 @@ func waiters(b *bench) error {
 	inv := engines.Invocation{Tenant: "bench", Script: "wait.lua", Log: discard{}, Limits: tenant.Limits{Timeout: time.Hour},
 		Source: `return function() return native.lock.turn("l", {scope = "local", lease_ms = 3600000}, native.time) end`}
 	release := make(chan struct{})
-	holding := make(chan struct{})
+	held := make(chan struct{})
 	holder := inv
 	holder.Source = `return function() native.lock.with("l", {scope = "local", lease_ms = 3600000}, function() print() end) end`
-	holder.Log = blockingLog{holding, release}
+	holder.Log = blockingLog{held, release}
 	var runs sync.WaitGroup
 	runs.Go(func() { engine.Run(context.Background(), holder) })
-	<-holding
+	<-held
 
 	var before, after runtime.MemStats
 	runtime.GC()

@@ -34,9 +34,9 @@ const remoteScript = `return function(e)
 	local waits = {}
 	while native.time() < e.stop do
 		native.sleep(math.random() * 1000)
-		local asked = native.time()
+		local from = native.time()
 		native.lock.turn(e.lock, { lease_ms = 10000 }, function()
-			waits[#waits + 1] = native.time() - asked
+			waits[#waits + 1] = native.time() - from
 		end)
 	end
 	return waits

@@ -217,7 +217,7 @@ const tryLocks = `return function(event)
 end`
 
 func testCosts(t *testing.T, tb *table) {
-	write(t, tb.dir, "asks.lua", tryLocks)
+	write(t, tb.dir, "try.lua", tryLocks)
 	now := time.Now()
 	tb.putLock("held", now.Add(time.Minute))
 	tb.putLock("ran out", now.Add(-10*time.Second))
@@ -228,7 +228,7 @@ func testCosts(t *testing.T, tb *table) {
 		{"a fresh process, no wait, a held lock", `["held"]`, `[false]`, "DeleteItem PutItem"},
 		{"one lock after the other", `["free","another"]`, `[true,true]`, "DeleteItem PutItem DeleteItem PutItem DeleteItem"},
 	} {
-		if had := tb.command(p.open().endpoint(), "run", "asks.lua", "--event", test.locks).output(); had != test.had {
+		if had := tb.command(p.open().endpoint(), "run", "try.lua", "--event", test.locks).output(); had != test.had {
 			t.Errorf("%s: got %s, want %s", test.name, had, test.had)
 		}
 		var ops []string

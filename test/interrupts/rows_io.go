@@ -80,7 +80,7 @@ var sqlRows = []row{
 	{name: "connection:exec", setup: connected, call: `conn:exec("update quick")`},
 	{name: "connection:exec", setup: connected, call: `conn:exec("update silent")`, lead: forever},
 	{name: "connection:exec", setup: `local conn = native.sql.open("uncancellable")`, call: `conn:exec("update silent")`,
-		display: "conn:exec, the server doesn't stop when it is asked to, and the connection is cut after 30 ms", lead: forever, delay: 30},
+		display: "conn:exec, the server ignores the cancel request, and the connection is cut after 30 ms", lead: forever, delay: 30},
 	{name: "connection:stream", setup: connected + ` local s = conn:stream("select quick")`, call: `s:close() s = conn:stream("select quick")`},
 	{name: "connection:stream", setup: connected, call: `conn:stream("select silent")`, lead: forever},
 	{name: "connection:stream", setup: connected + ` local s = conn:stream("select quick")`,
