@@ -30,21 +30,22 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-// house is a process with all native modules, over a table in memory and over
-// servers and streams that stall. Its scripts have native.probe besides.
-type house struct {
+// fixture is an engine with all native modules and with native.probe. The table
+// in memory, the servers and the streams behind the modules can stall.
+type fixture struct {
 	*probe
 	clock  *clock.Dual
 	engine *runtime.Engine
-	site   *site
+	server *httpServer
 	sql    *sql.DB
 }
 
-// newHouse makes a house. yield is that of its runs; nil is production's.
-func newHouse(yield func()) (*house, error) {
+// newFixture returns a fixture. yield is the Yield of its runs; nil means the
+// one of production.
+func newFixture(yield func()) (*fixture, error) {
 	clk := clock.NewDual(clock.System())
-	h := &house{probe: newProbe(clk, yield), clock: clk}
-	store := &stalling{memory.New(clk), h.probe}
+	f := &fixture{probe: newProbe(clk, yield), clock: clk}
+	store := &stallingTable{memory.New(clk), f.probe}
 	held := lock.Row{Key: lock.Key{Tenant: observed, Name: "held"}, Owner: "another", Until: math.MaxInt64}
 	if a := store.Store.PutLock(context.Background(), held, 0); a.Err != nil {
 		return nil, a.Err
@@ -53,38 +54,38 @@ func newHouse(yield func()) (*house, error) {
 	if err != nil {
 		return nil, err
 	}
-	if h.site, err = newSite(h.probe); err != nil {
+	if f.server, err = newHTTPServer(f.probe); err != nil {
 		return nil, err
 	}
-	h.sql = h.databases(clk)
+	f.sql = f.databases(clk)
 	modules := []native.Module{
 		coremodule.New(), deadlinemodule.New(), jsonmodule.New(), logmodule.New(),
 		lockmodule.New(locks, lockmodule.Options{}),
 		dbmodule.New(db.New(store, clk, nil)),
-		httpmodule.New(h.site.client), streammodule.New(streammodule.Options{Streams: h.streams}), sqlmodule.New(h.sql),
+		httpmodule.New(f.server.client), streammodule.New(streammodule.Options{Streams: f.streams}), sqlmodule.New(f.sql),
 	}
 	for i := range modules {
-		modules[i] = h.watch(modules[i])
+		modules[i] = f.watch(modules[i])
 	}
-	h.engine = runtime.New(runtime.Config{
-		Clock: clk, Modules: append(modules, h.probe.module()), HostKind: "test", HostName: "interrupts",
+	f.engine = runtime.New(runtime.Config{
+		Clock: clk, Modules: append(modules, f.probe.module()), HostKind: "test", HostName: "interrupts",
 		Memory: vm.NewMemoryWatcher(0), Yield: yield,
 	})
-	return h, nil
+	return f, nil
 }
 
-// close closes what the house has open. Nothing may run any more.
-func (h *house) close() {
-	h.site.close()
-	_ = h.sql.Close() // whose servers are its own
+// close closes what the fixture has open. No run may be active any more.
+func (f *fixture) close() {
+	f.server.close()
+	_ = f.sql.Close() // closing a fake server does not fail
 }
 
 // observed is the tenant whose calls are measured.
 const observed tenant.ID = "observed"
 
 // run runs a script of a tenant until it ends or ctx does.
-func (h *house) run(ctx context.Context, id tenant.ID, source string) *runtime.Result {
-	return h.engine.Run(ctx, runtime.Invocation{
+func (f *fixture) run(ctx context.Context, id tenant.ID, source string) *runtime.Result {
+	return f.engine.Run(ctx, runtime.Invocation{
 		Tenant: id, Script: "interrupts.lua", Source: source, Log: discard{},
 		Scripts: []fs.FS{fstest.MapFS{"spins.lua": {Data: []byte("while true do end")}}},
 		Limits: tenant.Limits{
@@ -97,22 +98,22 @@ type discard struct{}
 
 func (discard) Log(string, string, value.Map) {}
 
-// stalling is a table that doesn't answer about the partition or the lock
-// "silent", and tells the probe of each request that goes out.
-type stalling struct {
+// stallingTable is a table that does not answer requests about the partition or
+// the lock "silent". It reports each request to the probe.
+type stallingTable struct {
 	*memory.Store
 	probe *probe
 }
 
 var (
-	_ db.Store   = (*stalling)(nil)
-	_ lock.Table = (*stalling)(nil)
+	_ db.Store   = (*stallingTable)(nil)
+	_ lock.Table = (*stallingTable)(nil)
 )
 
-// stalls notes a request, and waits until it is given up if it is about
-// something silent.
-func (s *stalling) stalls(ctx context.Context, name string) bool {
-	s.probe.sent(ctx)
+// stalls reports a request to the probe. If the request is about something
+// silent, it waits until the request is given up and returns true.
+func (s *stallingTable) stalls(ctx context.Context, name string) bool {
+	s.probe.requestSent(ctx)
 	if name != "silent" && !strings.HasSuffix(name, "/silent") {
 		return false
 	}
@@ -120,48 +121,48 @@ func (s *stalling) stalls(ctx context.Context, name string) bool {
 	return true
 }
 
-func gaveUp(ctx context.Context, result outcome.Outcome) outcome.Attempt {
+func givenUp(ctx context.Context, result outcome.Outcome) outcome.Attempt {
 	return outcome.Attempt{Outcome: result, Err: ctx.Err()}
 }
 
-func (s *stalling) Get(ctx context.Context, key db.Key, stale bool) db.RowResult {
+func (s *stallingTable) Get(ctx context.Context, key db.Key, stale bool) db.RowResult {
 	if s.stalls(ctx, key.Partition) {
-		return db.RowResult{Attempt: gaveUp(ctx, outcome.NotApplied)}
+		return db.RowResult{Attempt: givenUp(ctx, outcome.NotApplied)}
 	}
 	return s.Store.Get(ctx, key, stale)
 }
 
-func (s *stalling) GetMany(ctx context.Context, keys []db.Key, stale bool) db.BatchResult {
+func (s *stallingTable) GetMany(ctx context.Context, keys []db.Key, stale bool) db.BatchResult {
 	if s.stalls(ctx, keys[0].Partition) {
-		return db.BatchResult{Attempt: gaveUp(ctx, outcome.NotApplied)}
+		return db.BatchResult{Attempt: givenUp(ctx, outcome.NotApplied)}
 	}
 	return s.Store.GetMany(ctx, keys, stale)
 }
 
-func (s *stalling) Query(ctx context.Context, q db.Query) db.QueryResult {
+func (s *stallingTable) Query(ctx context.Context, q db.Query) db.QueryResult {
 	if s.stalls(ctx, q.Partition) {
-		return db.QueryResult{Attempt: gaveUp(ctx, outcome.NotApplied)}
+		return db.QueryResult{Attempt: givenUp(ctx, outcome.NotApplied)}
 	}
 	return s.Store.Query(ctx, q)
 }
 
-func (s *stalling) Write(ctx context.Context, w db.Write, now int64) db.RowResult {
+func (s *stallingTable) Write(ctx context.Context, w db.Write, now int64) db.RowResult {
 	if s.stalls(ctx, w.Key.Partition) {
-		return db.RowResult{Attempt: gaveUp(ctx, outcome.Unknown)}
+		return db.RowResult{Attempt: givenUp(ctx, outcome.Unknown)}
 	}
 	return s.Store.Write(ctx, w, now)
 }
 
-func (s *stalling) Transact(ctx context.Context, token string, writes []db.Write, now int64) db.TransactResult {
+func (s *stallingTable) Transact(ctx context.Context, token string, writes []db.Write, now int64) db.TransactResult {
 	if s.stalls(ctx, writes[0].Key.Partition) {
-		return db.TransactResult{Attempt: gaveUp(ctx, outcome.Unknown)}
+		return db.TransactResult{Attempt: givenUp(ctx, outcome.Unknown)}
 	}
 	return s.Store.Transact(ctx, token, writes, now)
 }
 
-func (s *stalling) PutLock(ctx context.Context, row lock.Row, now lock.UnixMilli) lock.RowResult {
+func (s *stallingTable) PutLock(ctx context.Context, row lock.Row, now lock.UnixMilli) lock.RowResult {
 	if s.stalls(ctx, row.Name) {
-		return lock.RowResult{Attempt: gaveUp(ctx, outcome.Unknown)}
+		return lock.RowResult{Attempt: givenUp(ctx, outcome.Unknown)}
 	}
 	return s.Store.PutLock(ctx, row, now)
 }

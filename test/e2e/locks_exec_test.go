@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// supervised is tidelock locks exec, whose command prints lines.
+// supervised is a run of tidelock locks exec whose command prints lines.
 type supervised struct {
 	*exec.Cmd
 	lines *bufio.Scanner
@@ -33,6 +33,7 @@ func supervise(t *testing.T, dir string, flags []string, script string) *supervi
 	return s
 }
 
+// line returns the next line, which must come.
 func (s *supervised) line(t *testing.T) string {
 	t.Helper()
 	if !s.lines.Scan() {
@@ -41,19 +42,28 @@ func (s *supervised) line(t *testing.T) string {
 	return s.lines.Text()
 }
 
+// code waits for the end and returns the exit code.
 func (s *supervised) code() int {
 	_ = s.Wait()
 	return s.ProcessState.ExitCode()
 }
 
-// free says whether the lock can be had at once.
-func free(dir string) bool {
+// exit reads the output to its end, which is when no process has it open any
+// more, and returns the exit code.
+func (s *supervised) exit() int {
+	for s.lines.Scan() {
+	}
+	return s.code()
+}
+
+// lockIsFree reports whether the lock can be acquired at once.
+func lockIsFree(dir string) bool {
 	cmd := exec.Command(fast, "locks", "exec", "job", "--", "true")
 	cmd.Dir = dir
 	return cmd.Run() == nil
 }
 
-func TestEverySignalIsPassedOnToTheCommandUnderALock(t *testing.T) {
+func TestLocksExecForwardsEachSignal(t *testing.T) {
 	for name, signal := range map[string]syscall.Signal{
 		"HUP": syscall.SIGHUP, "INT": syscall.SIGINT, "QUIT": syscall.SIGQUIT, "TERM": syscall.SIGTERM, "ALRM": syscall.SIGALRM,
 		"USR1": syscall.SIGUSR1, "USR2": syscall.SIGUSR2, "WINCH": syscall.SIGWINCH, "CONT": syscall.SIGCONT,
@@ -63,32 +73,32 @@ func TestEverySignalIsPassedOnToTheCommandUnderALock(t *testing.T) {
 			dir := t.TempDir()
 			s := supervise(t, dir, nil, `trap "echo caught; exit 5" `+name+`; echo ready; while :; do sleep 0.02; done`)
 			s.line(t)
-			if free(dir) {
+			if lockIsFree(dir) {
 				t.Error("the lock is free while the command runs")
 			}
 			if err := s.Process.Signal(signal); err != nil {
 				t.Fatal(err)
 			}
 			if got := s.line(t); got != "caught" {
-				t.Errorf("got %q, want the command's own answer", got)
+				t.Errorf("got %q, want the answer of the command", got)
 			}
 			if got := s.code(); got != 5 {
 				t.Errorf("got exit code %d, want the command's 5", got)
 			}
-			if !free(dir) {
+			if !lockIsFree(dir) {
 				t.Error("the lock isn't free after the command")
 			}
 		})
 	}
 }
 
-func TestNothingOfACommandOutlivesItsLease(t *testing.T) {
+func TestLocksExecEndsProcessGroupWithLease(t *testing.T) {
 	for _, test := range []struct {
 		name, script string
 		code         int
 	}{
-		{"itself and what it started", `trap "" TERM; (trap "" TERM; while :; do sleep 100; done) & echo $!; wait; wait`, 124},
-		{"what it left in the background", `sleep 100 & echo $!`, 0},
+		{"CommandAndItsChildren", `trap "" TERM; (trap "" TERM; while :; do sleep 100; done) & echo $!; wait; wait`, 124},
+		{"BackgroundProcesses", `sleep 100 & echo $!`, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -98,17 +108,17 @@ func TestNothingOfACommandOutlivesItsLease(t *testing.T) {
 			if got := s.code(); got != test.code {
 				t.Errorf("got exit code %d, want %d", got, test.code)
 			}
-			dies(t, pid)
-			if !free(dir) {
+			requireExit(t, pid)
+			if !lockIsFree(dir) {
 				t.Error("the lock isn't free")
 			}
 		})
 	}
 }
 
-// Where the system can, it kills the command of a process that was killed: the
-// lock's row runs out, and nothing goes on under it.
-func TestACommandDiesWithTheProcessThatHoldsItsLock(t *testing.T) {
+// When the supervisor is killed, the system kills its command, where it can. So
+// nothing goes on when the lock's row runs out.
+func TestLocksExecCommandDiesWithItsSupervisor(t *testing.T) {
 	t.Parallel()
 	s := supervise(t, t.TempDir(), nil, `echo $$; while :; do sleep 0.02; done`)
 	pid := s.line(t)
@@ -116,12 +126,12 @@ func TestACommandDiesWithTheProcessThatHoldsItsLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.code()
-	dies(t, pid)
+	requireExit(t, pid)
 }
 
-// dies waits until a process is gone from Linux's list, or only its entry is
-// left.
-func dies(t *testing.T, pid string) {
+// requireExit waits until a process is gone from Linux's process table, or is a
+// zombie.
+func requireExit(t *testing.T, pid string) {
 	t.Helper()
 	if _, err := strconv.Atoi(pid); err != nil {
 		t.Fatalf("no process id: %q", pid)
@@ -131,7 +141,7 @@ func dies(t *testing.T, pid string) {
 		if _, state, _ := strings.Cut(string(stat), ") "); err != nil || state[0] == 'Z' {
 			return
 		}
-		time.Sleep(10 * time.Millisecond) // between two looks at the process table
+		time.Sleep(10 * time.Millisecond) // between two reads of the process table
 	}
 	t.Errorf("process %s still runs", pid)
 }
