@@ -52,7 +52,7 @@ type Config struct {
 	Listeners []string
 	// Modules are native modules that only this program has.
 	Modules []native.Module
-	// Observers is told of runs, locks and blocked requests, besides the log.
+	// Observers observe runs, locks and blocked requests, besides the log.
 	Observers Observers
 }
 
