@@ -46,8 +46,8 @@ func TestLocksOnDynamoDB(t *testing.T) {
 		{"Engines/GiveTheSameResults", testSuite},
 		{"Lock/HolderThatIsCutOffStopsAtItsLease", testCutOff},
 		{"Table/IsCreatedOnceAndChecked", testTable},
-		{"Function/ReleasesLocksWhenTerminated", testFunctionTerminated},
-		{"Function/ReconnectsAfterThaw", testFunctionThawed},
+		{"Function/ReleasesLocksWhenTerminated", testLambdaTerminated},
+		{"Function/ReconnectsAfterThaw", testLambdaThawed},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
