@@ -23,10 +23,11 @@ var rooms = []room{
 	{"tenant", nil, "who is running is known everywhere, so it knows nothing"},
 	{"native/clock", nil, "time is measured everywhere, without the interpreter"},
 	{"native/value", nil, "what crosses between Lua and Go, in plain Go"},
+	{"native/spelling", nil, "finds what a misspelt name was meant to be"},
 	{"native/outcome", []string{"native/clock"}, "how a request ended, and when it was sent and answered"},
 
 	{"native/vm", []string{"native/clock"}, "stands on gopher-lua alone: deadlines, threads, memory"},
-	{"native", []string{"native/clock", "native/outcome", "native/value", "native/vm", "tenant"}, "what authors of modules read: how a Go function becomes a field of native"},
+	{"native", []string{"native/clock", "native/outcome", "native/spelling", "native/value", "native/vm", "tenant"}, "what authors of modules read: how a Go function becomes a field of native"},
 
 	{"native/json", []string{"native/value"}, "text from and to values, no run needed"},
 	{"native/lock", []string{"native/clock", "native/outcome", "native/value", "tenant"}, "the protocol declares the table that it needs, and knows no engine"},
@@ -38,7 +39,7 @@ var rooms = []room{
 	{"native/db/dbtest", []string{"native/clock", "native/outcome", "native/value", "native/db", "native/lock", "native/lock/locktest", "tenant"}, "one contract for all engines, locks included"},
 	{"native/stream", []string{"native/clock", "native/outcome", "native/value", "native/json", "tenant"}, "records may be JSON"},
 	{"native/http", []string{"native/clock", "native/outcome", "native/value", "native/json", "native/stream", "tenant"}, "bodies are streams"},
-	{"native/sql", []string{"native/clock", "native/outcome", "native/value", "native/json", "native/stream", "tenant"}, "rows are streams of JSON too"},
+	{"native/sql", []string{"native/clock", "native/outcome", "native/spelling", "native/value", "native/json", "native/stream", "tenant"}, "rows are streams of JSON too"},
 
 	{"native/module/jsonmodule", []string{"native", "native/vm", "native/json", "native/outcome"}, "a Lua face stands on native and on its own domain"},
 	{"native/module/coremodule", []string{"native", "native/vm"}, "a Lua face stands on native and on its own domain"},
@@ -47,7 +48,7 @@ var rooms = []room{
 	{"native/module/lockmodule", []string{"native", "native/lock", "native/value", "tenant"}, "a Lua face stands on native and on its own domain"},
 	{"native/module/dbmodule", []string{"native", "native/vm", "native/db", "native/outcome", "native/value", "tenant"}, "a Lua face stands on native and on its own domain"},
 	{"native/module/streammodule", []string{"native", "native/vm", "native/stream", "native/outcome", "native/value", "native/module/jsonmodule", "tenant"}, "records are decoded as native.json does"},
-	{"native/module/httpmodule", []string{"native", "native/vm", "native/http", "native/stream", "native/outcome", "native/value", "native/module/jsonmodule", "native/module/streammodule", "tenant"}, "bodies are streams, and JSON"},
+	{"native/module/httpmodule", []string{"native", "native/vm", "native/http", "native/json", "native/stream", "native/outcome", "native/value", "native/module/jsonmodule", "native/module/streammodule", "tenant"}, "bodies are streams, and JSON"},
 	{"native/module/sqlmodule", []string{"native", "native/vm", "native/sql", "native/stream", "native/outcome", "native/value", "native/module/jsonmodule", "native/module/streammodule", "tenant"}, "rows are streams"},
 
 	{"runtime/fair", []string{"tenant"}, "one queue for processors and for invocations"},
