@@ -43,7 +43,7 @@ func requestTooLarge(n int, max int64) error {
 	return &outcome.Error{Code: CodeTooLarge, Message: fmt.Sprintf("a body of %d bytes, want at most %d", n, max)}
 }
 
-func (f *fetch) redirectedAway() error {
+func (f *fetch) redirectedElsewhere() error {
 	return &outcome.Error{Code: CodeBlocked, Message: fmt.Sprintf("%s redirects to what may not be reached", f.requested)}
 }
 

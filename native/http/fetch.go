@@ -233,7 +233,7 @@ func (f *fetch) redirect(r *nethttp.Request, via []*nethttp.Request) error {
 	t, err := parseTarget(r.URL)
 	if err != nil || !f.client.allows(f.transport, t) {
 		f.client.reportBlocked(f.id)
-		return f.redirectedAway()
+		return f.redirectedElsewhere()
 	}
 	if !sameHost(f.current, t) {
 		f.crossedOrigin = true

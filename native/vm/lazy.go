@@ -12,7 +12,7 @@ import lua "github.com/yuin/gopher-lua"
 // never sees the difference.
 type Lazy struct {
 	materialize func(*lua.LTable)
-	meta *lua.LTable // never written after NewLazy: all runs share it
+	meta        *lua.LTable // never written after NewLazy: all runs share it
 }
 
 // lazyKey is where a hidden metatable keeps its Lazy. A script may use the

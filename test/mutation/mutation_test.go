@@ -72,9 +72,9 @@ var promises = []mutant{
 		"./native/vm", "Address"},
 }
 
-// TestBrokenPromisesAreNoticed runs the tests of each promise on code that breaks
+// TestMutationsAreNoticed runs the tests of each promise on code that breaks
 // it.
-func TestBrokenPromisesAreNoticed(t *testing.T) {
+func TestMutationsAreNoticed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a test for each mutant")
 	}
