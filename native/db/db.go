@@ -38,6 +38,8 @@ type Partition struct {
 	db     *DB
 	tenant tenant.ID
 	name   string
+	// reserved marks a partition of the host's own.
+	reserved bool
 }
 
 // Open returns the tenant's partition of that name, without a request. Names
@@ -57,9 +59,18 @@ func (p *Partition) row(key string) Key {
 	return Key{Partition: p.tenant.Partition(p.name), Key: key}
 }
 
-// call prepares a verb's way to one answer.
+// call prepares the attempts of a verb at one answer.
 func (d *DB) call(ctx context.Context, account RunScope, id tenant.ID, op, key string) *call {
-	return &call{db: d, ctx: ctx, account: account, quota: d.quotas.of(id), op: op, key: key, price: 1}
+	return &call{db: d, ctx: ctx, account: account, quota: d.quotas.of(id), op: op, key: key, price: 1, attemptsMax: attemptsMax}
+}
+
+// call is [DB.call] for a verb of the partition.
+func (p *Partition) call(ctx context.Context, account RunScope, op, key string) *call {
+	c := p.db.call(ctx, account, p.tenant, op, key)
+	if p.reserved {
+		c.quota = nil
+	}
+	return c
 }
 
 // now is the time that expiry goes by, in whole seconds since 1970.

@@ -90,7 +90,7 @@ func (p *Partition) List(ctx context.Context, account RunScope, o ListOptions) (
 
 // query makes one request for a page.
 func (p *Partition) query(ctx context.Context, account RunScope, q Query) (answer QueryResult, err error) {
-	c := p.db.call(ctx, account, p.tenant, "list", "")
+	c := p.call(ctx, account, "list", "")
 	_, err = c.do(func(ctx context.Context) outcome.Attempt {
 		q.Now = p.db.now()
 		answer = p.db.store.Query(ctx, q)

@@ -25,8 +25,12 @@ type quota struct {
 	full time.Duration
 }
 
-// take takes one repetition at now on the fast hand, if there is one.
+// take takes one repetition at now on the fast hand, if there is one. A nil
+// quota is without bound.
 func (q *quota) take(now time.Duration) bool {
+	if q == nil {
+		return true
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	full := max(q.full, now) + quotaEvery

@@ -21,7 +21,7 @@ func (p *Partition) Get(ctx context.Context, account RunScope, key string, stale
 
 // get is Get on behalf of any verb.
 func (p *Partition) get(ctx context.Context, account RunScope, op, key string, stale bool) (*Row, error) {
-	c := p.db.call(ctx, account, p.tenant, op, key)
+	c := p.call(ctx, account, op, key)
 	var answer RowResult
 	_, err := c.do(func(ctx context.Context) outcome.Attempt {
 		answer = p.db.store.Get(ctx, p.row(key), stale)
@@ -63,7 +63,7 @@ func (p *Partition) GetMany(ctx context.Context, account RunScope, keys []string
 	}
 	found := make(map[string]*Row, len(unread))
 	most := len(unread) // keys of one request
-	c := p.db.call(ctx, account, p.tenant, "get_many", "")
+	c := p.call(ctx, account, "get_many", "")
 	for first := true; len(unread) > 0; first = false {
 		if !first && !p.db.pause(ctx, account, pauseBase, 1) {
 			return nil, about(&outcome.Error{Code: CodeThrottled, Message: "the store left keys unread, and there is no time to ask again", Retryable: true}, "get_many", "")

@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	// attemptsMax is how many requests a verb makes at most for one answer.
+	// attemptsMax is how many requests a verb makes at most for one answer, but
+	// for writes to a reserved partition.
 	attemptsMax = 4
 	// attemptTime is how long one request may take.
 	attemptTime = 1500 * time.Millisecond
@@ -46,10 +47,12 @@ type call struct {
 	db      *DB
 	ctx     context.Context
 	account RunScope
-	quota   *quota
+	quota   *quota // nil if repetitions are not bounded over all calls
 	op, key string
 	// price of each attempt in data operations: one per key or entry.
 	price int64
+	// attemptsMax is how many attempts may be made for one answer.
+	attemptsMax int
 	// writes says that an attempt may change something. The rest concerns
 	// only those.
 	writes bool
@@ -114,7 +117,7 @@ func (c *call) again(a outcome.Attempt) bool {
 	known := cause(a.Err)
 	switch {
 	case c.ctx.Err() != nil,
-		c.attempts >= attemptsMax,
+		c.attempts >= c.attemptsMax,
 		c.writes && c.lost > c.lostMax,
 		a.Outcome == outcome.NotApplied && !known.Retryable:
 		return false

@@ -8,7 +8,9 @@ import (
 
 // Put stores value under key, and takes it over. It returns the row's new
 // revision, or "" and the row in the way (nil if there is none) if the
-// condition does not hold.
+// condition does not hold. An error of [CodeUnknown] comes with the row in the
+// way too, if one was seen: its value may show whether it was made from this
+// one.
 func (p *Partition) Put(ctx context.Context, account RunScope, key string, value any, o PutOptions) (rev string, current *Row, err error) {
 	e, err := p.ToPut(key, value, o)
 	if err != nil {
@@ -44,7 +46,7 @@ func (p *Partition) delete(ctx context.Context, account RunScope, e Entry) (ok b
 
 // write prepares the way of a single write to its answer.
 func (p *Partition) write(ctx context.Context, account RunScope, op string, e Entry) *call {
-	c := p.db.call(ctx, account, p.tenant, op, e.key)
+	c := p.call(ctx, account, op, e.key)
 	c.writes = true
 	switch {
 	case e.write.Kind == Add:
@@ -56,6 +58,9 @@ func (p *Partition) write(ctx context.Context, account RunScope, op string, e En
 		// The first attempt may still create the row once the second one's has
 		// been deleted; a revision in the condition comes only once.
 		c.lostMax, c.strays = 1, e.write.If.New
+	}
+	if p.reserved && e.write.Kind != Add {
+		c.attemptsMax, c.lostMax = reservedAttemptsMax, reservedAttemptsMax
 	}
 	return c
 }
@@ -87,7 +92,7 @@ func (c *call) store(w Write) (ok bool, current *Row, err error) {
 		c.settle()
 		return true, nil, nil
 	case c.lost > 0:
-		return false, nil, c.unknown(nil)
+		return false, c.db.alive(row), c.unknown(nil)
 	}
 	return false, c.db.alive(row), nil
 }
