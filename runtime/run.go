@@ -46,10 +46,10 @@ type Invocation struct {
 // Engine runs scripts. It holds what all runs of a process share, and any
 // number of them may run at once.
 type Engine struct {
-	config   Config
-	compiler *compile.Compiler
-	sandbox  *sandbox
-	turns    *admission
+	config    Config
+	compiler  *compile.Compiler
+	sandbox   *sandbox
+	scheduler *scheduler
 }
 
 // Config is what an engine is made from.
@@ -93,7 +93,7 @@ func New(config Config) *Engine {
 	if config.Clock == nil {
 		config.Clock = clock.NewDual(clock.System())
 	}
-	e := &Engine{config: config, compiler: compile.New(accounted(config.Compile)), turns: newAdmission(goruntime.GOMAXPROCS(0))}
+	e := &Engine{config: config, compiler: compile.New(accounted(config.Compile)), scheduler: newScheduler(goruntime.GOMAXPROCS(0))}
 	e.sandbox = newSandbox(e.compiler, config.Modules)
 	return e
 }
@@ -151,7 +151,7 @@ func (e *Engine) run(ctx context.Context, inv Invocation, proto *lua.FunctionPro
 	began := clk.ElapsedMax()
 	run := vm.NewRun(vm.Config{
 		Clock: clk, Context: ctx, Host: env, Interrupted: observer.Interrupted,
-		Memory: e.config.Memory, Slot: e.turns.seat(inv.Tenant), Yield: e.config.Yield,
+		Memory: e.config.Memory, Slot: e.scheduler.newSlot(inv.Tenant), Yield: e.config.Yield,
 		Limits: vm.Limits{
 			Timeout: limits.Timeout, Instructions: limits.Instructions,
 			MemoryBytes: limits.MemoryBytes, Coroutines: limits.Coroutines,
