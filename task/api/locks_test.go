@@ -1,14 +1,20 @@
-package task
+package api_test
 
 import (
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/db/memory"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/native/outcome"
+	"github.com/tidelock-lua/tidelock/task"
+	"github.com/tidelock-lua/tidelock/task/api"
+	"github.com/tidelock-lua/tidelock/task/runner/runnertest"
+	"github.com/tidelock-lua/tidelock/task/tasktest"
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
@@ -33,46 +39,38 @@ func (tb table) hold(t *testing.T, id tenant.ID, name, owner string) {
 	}
 }
 
-func TestLocksAreListedAndFreedByTheirOwner(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+func TestLocksCanBeListedAndFreed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		tb := newTable(t)
 		tb.hold(t, "a", "job/1", "owner-1")
 		tb.hold(t, "a", "native:schedule/x", "owner-2")
-		s := serveHost(t, Config{Engine: works(0), Tenants: tenantsNamed("a", "b"), Table: tb,
-			Tokens: []Token{{SHA256: tokenOf("a"), Tenant: "a"}, {SHA256: tokenOf("o"), Operator: true}}})
+		s := tasktest.Serve(t, task.Config{Engine: runnertest.Work(0), Tenants: runnertest.Tenants("a", "b"), Table: tb,
+			Tokens: []api.Token{{SHA256: api.HashOf("a"), Tenant: "a"}, {SHA256: api.HashOf("o"), Operator: true}}})
 		tenantOnly, operator := []string{"Authorization", "Bearer a"}, []string{"Authorization", "Bearer o"}
 		time.Sleep(20 * time.Second) // of fake time
-		r := s.do("GET", "/v1/tenants/a/locks", "", tenantOnly...)
-		locks, _ := r.field("locks").([]any)
-		if r.status != 200 || len(locks) != 2 {
-			t.Fatalf("got %d %s, want two locks", r.status, r.body)
+		r := s.Do("GET", "/v1/tenants/a/locks", "", tenantOnly...)
+		locks, _ := r.Field("locks").([]any)
+		if r.Status != 200 || len(locks) != 2 {
+			t.Fatalf("got %d %s, want two locks", r.Status, r.Body)
 		}
 		first := locks[0].(map[string]any)
 		if first["name"] != "job/1" || first["owner"] != "owner-1" || first["left_ms"] != 40000.0 || first["ran_out"] != false ||
 			first["by"].(map[string]any)["run"] != "run-1" {
 			t.Errorf("got %v", first)
 		}
-		if r := s.do("GET", "/v1/tenants/b/locks", "", operator...); r.body != `{"locks":[]}` {
-			t.Errorf("b: got %s, want none", r.body)
+		if r := s.Do("GET", "/v1/tenants/b/locks", "", operator...); r.Body != `{"locks":[]}` {
+			t.Errorf("b: got %s, want none", r.Body)
 		}
 		const path = "/v1/tenants/a/locks/job%2F1"
-		s.do("DELETE", path, "", tenantOnly...).want(t, "no owner", 400, "Request.Invalid")
-		s.do("DELETE", path+"?owner=other", "", tenantOnly...).want(t, "another owner", 409, "Request.Conflict")
-		s.do("DELETE", path+"?owner=owner-1", "", tenantOnly...).want(t, "its owner", 200, "")
-		s.do("DELETE", path+"?owner=owner-1", "", tenantOnly...).want(t, "nobody", 404, "Request.NotFound")
+		s.Do("DELETE", path, "", tenantOnly...).Want(t, "no owner", 400, "Request.Invalid")
+		s.Do("DELETE", path+"?owner=other", "", tenantOnly...).Want(t, "another owner", 409, "Request.Conflict")
+		s.Do("DELETE", path+"?owner=owner-1", "", tenantOnly...).Want(t, "its owner", 200, "")
+		s.Do("DELETE", path+"?owner=owner-1", "", tenantOnly...).Want(t, "nobody", 404, "Request.NotFound")
 		const host = "/v1/tenants/a/locks/native:schedule/x?owner=owner-2"
-		s.do("DELETE", host, "", tenantOnly...).want(t, "the host's own", 403, "Request.Forbidden")
-		s.do("DELETE", host, "", operator...).want(t, "the host's own, by an operator", 200, "")
+		s.Do("DELETE", host, "", tenantOnly...).Want(t, "the host's own", 403, "Request.Forbidden")
+		s.Do("DELETE", host, "", operator...).Want(t, "the host's own, by an operator", 200, "")
 		synctest.Wait()
 	})
 }
 
-func TestALockThatHasRunOutIsShownAsSuch(t *testing.T) {
-	row := lock.Row{Until: 1000}
-	if got := shownLock(row, time.UnixMilli(1000)); !got.RanOut || got.LeftMillis != 0 {
-		t.Errorf("got %+v, want one that has run out", got)
-	}
-	if got := shownLock(row, time.UnixMilli(999)); got.RanOut || got.LeftMillis != 1 {
-		t.Errorf("got %+v, want one that has 1 ms left", got)
-	}
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

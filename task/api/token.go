@@ -1,4 +1,4 @@
-package task
+package api
 
 import (
 	"crypto/sha256"

@@ -1,4 +1,4 @@
-package task
+package batch
 
 import (
 	"context"
@@ -14,8 +14,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native/value"
+	"go.uber.org/goleak"
+
 	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/task/runner/runnertest"
 )
 
 // batchLine is a line of a batch's output.
@@ -52,14 +54,7 @@ func parseBatch(t *testing.T, text string) (lines []batchLine) {
 	return lines
 }
 
-// sleeper works for as long as its event says.
-func sleeper(ctx context.Context, inv runtime.Invocation) *runtime.Result {
-	event, _ := inv.Event.(value.Map)
-	ms, _ := event["ms"].(float64)
-	return works(time.Duration(ms)*time.Millisecond)(ctx, inv)
-}
-
-func TestEachLineOfABatchHasOneAnswer(t *testing.T) {
+func TestRunWritesOneResultForEachLine(t *testing.T) {
 	const in = `{"id":"a","tenant":"acme","script":"job","event":{"x":[]}}
 {"id":7,"tenant":"acme","script":"job"}
 
@@ -70,9 +65,9 @@ no JSON
 {"id":1,"tenant":"acme","script":"job","evnt":{}}
 {"id":2,"tenant":"acme","script":"job","event":{"as":"Script.Timeout"}}
 `
-	inBubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
-		sum, err := Batch{Engine: fakeEngine(echo), Tenants: tenantsNamed("acme"), Ordered: true}.Run(t.Context(), nil, strings.NewReader(in+"\xff\n"+strings.Repeat("x", lineMax+1)+"\n"+`{"id":"last","tenant":"acme","script":"job"}`), &out)
+		sum, err := Run(t.Context(), Config{Engine: runnertest.Engine(runnertest.Echo), Tenants: runnertest.Tenants("acme"), Ordered: true}, strings.NewReader(in+"\xff\n"+strings.Repeat("x", lineMax+1)+"\n"+`{"id":"last","tenant":"acme","script":"job"}`), &out)
 		if err != nil || sum.OK != 3 || sum.Failed != 8 {
 			t.Errorf("got %+v, %v, want 3 ok and 8 failed", sum, err)
 		}
@@ -97,16 +92,16 @@ no JSON
 	})
 }
 
-func TestAnswersComeAsTheyFinishOrInOrder(t *testing.T) {
+func TestRunWritesResultsAsTheyFinishOrInOrder(t *testing.T) {
 	var in strings.Builder
 	for i, ms := range []int{300, 100, 200, 50} {
 		fmt.Fprintf(&in, `{"id":%d,"tenant":"acme","script":"job","event":{"ms":%d}}`+"\n", i, ms)
 	}
 	for ordered, want := range map[bool][]any{true: {0.0, 1.0, 2.0, 3.0}, false: {3.0, 1.0, 2.0, 0.0}} {
-		inBubble(t, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
 			var out strings.Builder
 			from := time.Now()
-			sum, err := Batch{Engine: fakeEngine(sleeper), Tenants: tenantsNamed("acme"), Concurrency: 4, Ordered: ordered}.Run(t.Context(), nil, strings.NewReader(in.String()), &out)
+			sum, err := Run(t.Context(), Config{Engine: runnertest.Engine(runnertest.Echo), Tenants: runnertest.Tenants("acme"), Concurrency: 4, Ordered: ordered}, strings.NewReader(in.String()), &out)
 			var got []any
 			for _, l := range parseBatch(t, out.String()) {
 				got = append(got, l.ID)
@@ -118,25 +113,24 @@ func TestAnswersComeAsTheyFinishOrInOrder(t *testing.T) {
 	}
 }
 
-func TestNoMoreScriptsRunAtOnceThanIsAllowed(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+func TestRunHasNoMoreScriptsAtOnceThanItsConcurrency(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		var now, most atomic.Int32
-		engine := fakeEngine(func(ctx context.Context, inv runtime.Invocation) *runtime.Result {
+		engine := runnertest.Engine(func(ctx context.Context, inv runtime.Invocation) *runtime.Result {
 			most.Store(max(most.Load(), now.Add(1)))
 			defer now.Add(-1)
-			return works(time.Second)(ctx, inv)
+			return runnertest.Work(time.Second)(ctx, inv)
 		})
 		in := strings.Repeat(`{"tenant":"acme","script":"job"}`+"\n", 50)
 		from := time.Now()
-		sum, err := Batch{Engine: engine, Tenants: tenantsNamed("acme"), Concurrency: 5}.Run(t.Context(), nil, strings.NewReader(in), io.Discard)
+		sum, err := Run(t.Context(), Config{Engine: engine, Tenants: runnertest.Tenants("acme"), Concurrency: 5}, strings.NewReader(in), io.Discard)
 		if err != nil || sum.OK != 50 || most.Load() != 5 || time.Since(from) != 10*time.Second {
 			t.Errorf("got %+v, %d at once, %v, %v", sum, most.Load(), time.Since(from), err)
 		}
 	})
 }
 
-// endless are lines without end, of which the reader counts how many were
-// taken.
+// endless are lines without end, with a number as their id.
 func endless(ms int) io.ReadCloser {
 	r, w := io.Pipe()
 	go func() {
@@ -149,36 +143,36 @@ func endless(ms int) io.ReadCloser {
 	return r
 }
 
-func TestASignalEndsTheReadingAndWhatRunsFinishes(t *testing.T) {
+func TestRunThatIsStoppedReadsNoMoreAndFinishesWhatRuns(t *testing.T) {
 	for _, test := range []struct {
-		name   string
-		ms     int
-		hurry  bool
-		took   time.Duration
-		ok     int
-		failed int // cancelled ones; not started ones besides
+		name      string
+		ms        int
+		forceStop bool
+		took      time.Duration
+		ok        int
+		failed    int // cancelled ones; not started ones besides
 	}{
 		{"short runs", 2000, false, 2 * time.Second, 4, 0},
 		{"long runs", 60_000, false, time.Second + 25*time.Second, 0, 4},
 		{"a second signal", 10_000, true, 2 * time.Second, 0, 4},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				tenants := tenantsNamed("acme")
+			synctest.Test(t, func(t *testing.T) {
+				tenants := runnertest.Tenants("acme")
 				a := tenants["acme"]
 				a.Limits.Timeout = time.Hour
 				tenants["acme"] = a
 				ctx, stop := context.WithCancel(t.Context())
-				hurry := make(chan struct{})
+				forceStop := make(chan struct{})
 				time.AfterFunc(time.Second, stop)
-				if test.hurry {
-					time.AfterFunc(2*time.Second, func() { close(hurry) })
+				if test.forceStop {
+					time.AfterFunc(2*time.Second, func() { close(forceStop) })
 				}
 				var out strings.Builder
 				in := endless(test.ms)
 				defer in.Close()
 				from := time.Now()
-				_, err := Batch{Engine: fakeEngine(sleeper), Tenants: tenants, Concurrency: 4}.Run(ctx, hurry, in, &out)
+				_, err := Run(ctx, Config{Engine: runnertest.Engine(runnertest.Echo), Tenants: tenants, Concurrency: 4, ForceStop: forceStop}, in, &out)
 				if took := time.Since(from); err != nil || took != test.took {
 					t.Errorf("took %v, %v, want %v", took, err, test.took)
 				}
@@ -209,16 +203,15 @@ func TestASignalEndsTheReadingAndWhatRunsFinishes(t *testing.T) {
 	}
 }
 
-func TestABatchEndsAlthoughARunDoesNotComeBack(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+func TestRunEndsAlthoughAScriptDoesNotComeBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)
 		ctx, stop := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, stop)
 		var out strings.Builder
 		from := time.Now()
-		_, err := Batch{Engine: stuck(release), Tenants: tenantsNamed("acme"), StopTimeout: 10 * time.Second}.Run(ctx, nil,
-			strings.NewReader(`{"tenant":"acme","script":"job"}`), &out)
+		_, err := Run(ctx, Config{Engine: runnertest.Stuck(release), Tenants: runnertest.Tenants("acme"), StopTimeout: 10 * time.Second}, strings.NewReader(`{"tenant":"acme","script":"job"}`), &out)
 		if lines := parseBatch(t, out.String()); err != nil || len(lines) != 1 || lines[0].kind() != "Host.Shutdown" || time.Since(from) != 10*time.Second {
 			t.Errorf("got %s after %v, %v, want Host.Shutdown after 10s", out.String(), time.Since(from), err)
 		}
@@ -237,12 +230,12 @@ func (b *brokenPipe) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestABatchWhoseReaderHasGoneStops(t *testing.T) {
+func TestRunEndsWhenItsOutputFails(t *testing.T) {
 	for _, ordered := range []bool{true, false} {
-		inBubble(t, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
 			in := endless(1000)
 			defer in.Close()
-			sum, err := Batch{Engine: fakeEngine(sleeper), Tenants: tenantsNamed("acme"), Ordered: ordered, Concurrency: 4}.Run(t.Context(), nil, in, &brokenPipe{10})
+			sum, err := Run(t.Context(), Config{Engine: runnertest.Engine(runnertest.Echo), Tenants: runnertest.Tenants("acme"), Ordered: ordered, Concurrency: 4}, in, &brokenPipe{10})
 			if !errors.Is(err, errBroken) || sum.OK != 10 {
 				t.Errorf("got %+v, %v, want %v after 10", sum, err, errBroken)
 			}
@@ -250,10 +243,10 @@ func TestABatchWhoseReaderHasGoneStops(t *testing.T) {
 	}
 }
 
-func TestABatchWhoseInputBreaksAnswersWhatItGot(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+func TestRunFinishesWhatItHasReadWhenItsInputFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		in := io.MultiReader(strings.NewReader(`{"tenant":"acme","script":"job"}`+"\n"), &failingReader{})
-		sum, err := Batch{Engine: fakeEngine(sleeper), Tenants: tenantsNamed("acme")}.Run(t.Context(), nil, in, io.Discard)
+		sum, err := Run(t.Context(), Config{Engine: runnertest.Engine(runnertest.Echo), Tenants: runnertest.Tenants("acme")}, in, io.Discard)
 		if !errors.Is(err, errBroken) || sum.OK != 1 {
 			t.Errorf("got %+v, %v, want one answer and %v", sum, err, errBroken)
 		}
@@ -264,22 +257,65 @@ type failingReader struct{}
 
 func (failingReader) Read([]byte) (int, error) { return 0, errBroken }
 
-func TestProgressIsToldOfEachAnswer(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+func TestProgressIsCalledAfterEachResult(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex // guards last
 		var last Summary
 		in := strings.Repeat(`{"tenant":"acme","script":"job"}`+"\n", 20)
-		Batch{Engine: fakeEngine(sleeper), Tenants: tenantsNamed("acme"), Progress: func(s Summary) {
+		Run(t.Context(), Config{Engine: runnertest.Engine(runnertest.Echo), Tenants: runnertest.Tenants("acme"), Progress: func(s Summary) {
 			mu.Lock()
 			defer mu.Unlock()
 			if s.OK != last.OK+1 {
 				t.Errorf("got %+v after %+v", s, last)
 			}
 			last = s
-		}}.Run(t.Context(), nil, strings.NewReader(in), io.Discard)
+		}}, strings.NewReader(in), io.Discard)
 		synctest.Wait()
 		if last.OK != 20 || last.Bytes != int64(len(in)) {
 			t.Errorf("got %+v, want 20 and %d bytes", last, len(in))
 		}
 	})
 }
+
+func TestRunWaitsForASlowReaderOfItsResults(t *testing.T) {
+	for _, ordered := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			var runs atomic.Int32
+			in := strings.Repeat(`{"tenant":"a","script":"job"}`+"\n", 1000)
+			r, w := io.Pipe()
+			done := make(chan Summary)
+			go func() {
+				sum, _ := Run(t.Context(), Config{Engine: runnertest.Engine(func(context.Context, runtime.Invocation) *runtime.Result {
+					runs.Add(1)
+					return runnertest.Return("1")
+				}), Tenants: runnertest.Tenants("a"), Concurrency: 4, Ordered: ordered}, strings.NewReader(in), w)
+				w.Close()
+				done <- sum
+			}()
+			synctest.Wait()
+			if n := runs.Load(); n > 60 {
+				t.Errorf("ordered %v: %d lines were run for a reader who takes none, want about 40", ordered, n)
+			}
+			text, _ := io.ReadAll(r)
+			if sum := <-done; sum.OK != 1000 || strings.Count(string(text), "\n") != 1000 {
+				t.Errorf("ordered %v: got %+v, %d lines", ordered, sum, strings.Count(string(text), "\n"))
+			}
+		})
+	}
+}
+
+func TestRunAcceptsAnyEndOfLine(t *testing.T) {
+	const one = `{"id":1,"tenant":"a","script":"job"}`
+	for name, in := range map[string]string{
+		"CRLF": one + "\r\n" + one + "\r\n", "no end": one + "\n" + one, "empty lines": "\n\r\n" + one + "\n \t\n" + one + "\n\n",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			sum, err := Run(t.Context(), Config{Engine: runnertest.Work(0), Tenants: runnertest.Tenants("a")}, strings.NewReader(in), io.Discard)
+			if err != nil || sum.OK != 2 || sum.Failed != 0 {
+				t.Errorf("%s: got %+v, %v, want 2", name, sum, err)
+			}
+		})
+	}
+}
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
