@@ -12,28 +12,29 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-// Token lets somebody call. Exactly one of Tenant and Operator is set.
+// Token is a token that lets its bearer call. Exactly one of Tenant and Operator
+// is set.
 type Token struct {
 	// SHA256 is the SHA-256 of the token's bytes, as 64 hexadecimal digits. The
-	// token itself is nowhere stored: it should be long and random, for a hash
-	// of a word can be guessed.
+	// token itself is not stored anywhere. It should be long and random, because
+	// the word behind a hash can be guessed.
 	SHA256 string
-	// Tenant is whose scripts, invocations and locks the token is for.
+	// Tenant is the tenant whose scripts, invocations and locks the token is for.
 	Tenant tenant.ID
-	// Operator is for those of all tenants.
+	// Operator makes the token one for all tenants.
 	Operator bool
 }
 
-// caller is who calls: an operator, or a tenant.
+// caller is who sent a request: an operator, or a tenant.
 type caller struct {
 	operator bool
 	tenant   tenant.ID
 }
 
-// may says whether what belongs to a tenant exists for the caller.
+// may reports whether what belongs to a tenant exists for the caller.
 func (c caller) may(id tenant.ID) bool { return c.operator || c.tenant == id }
 
-// keyring knows the tokens. An empty one takes everybody for an operator.
+// keyring holds the tokens. With an empty one every caller is an operator.
 type keyring []hashed
 
 type hashed struct {
@@ -65,7 +66,8 @@ func newKeyring(tokens []Token) (keyring, error) {
 
 var errNoToken = errors.New("the request has no valid token: want Authorization: Bearer TOKEN")
 
-// caller finds out who calls. All tokens are compared, each in constant time.
+// caller returns who sent a request. It compares all tokens, each in constant
+// time.
 func (ring keyring) caller(r *http.Request) (c caller, err error) {
 	if len(ring) == 0 {
 		return caller{operator: true}, nil
