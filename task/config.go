@@ -41,7 +41,7 @@ type Config struct {
 	Tokens []api.Token
 	// Limits say how much runs at once and how much waits.
 	Limits Limits
-	// Retention says for how long finished invocations can be asked for.
+	// Retention says for how long results can be read.
 	Retention Retention
 	// Schedules start scripts at their due times.
 	Schedules []schedule.Schedule

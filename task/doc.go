@@ -17,7 +17,7 @@
 // Imports go downwards: task imports all but task/batch, api and schedule
 // import what is below them.
 //
-// # The way of an invocation
+// # From a request to its result
 //
 //	api.invoke      reads the request, and answers with the result
 //	Host.Start      makes the invocation and admits it

@@ -54,8 +54,8 @@ func (x *executor) call(inv *invocation, work runtime.Invocation) *runtime.Resul
 	})
 }
 
-// complete gives an invocation its result, if it has none yet. abandoned says
-// that its run goes on.
+// complete gives an invocation its result, and returns false if it has one
+// already. abandoned reports that its run goes on.
 func (x *executor) complete(inv *invocation, r *runtime.Result, abandoned bool) bool {
 	if !inv.claim() {
 		return false

@@ -13,8 +13,8 @@ import (
 	"github.com/tidelock-lua/tidelock/task/schedule"
 )
 
-// Host runs the scripts of many tenants in one process, as its API and its
-// schedules ask for it.
+// Host runs the scripts of many tenants in one process, on behalf of its API and
+// its schedules.
 type Host struct {
 	config    Config
 	api       *api.API

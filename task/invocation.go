@@ -44,11 +44,11 @@ type invocation struct {
 // its locks, each within 2 s.
 const overdueTime = 10 * time.Second
 
-// newInvocation makes an invocation that no one else knows yet.
+// newInvocation makes an invocation of a request; ctx is the context of its run.
 func newInvocation(ctx context.Context, r api.Request) *invocation {
 	inv := &invocation{
 		id: r.Work.ID, tenant: r.Work.Tenant, script: r.Work.Script, trace: r.Trace,
-		timeout: r.Work.Limits.Timeout, accepted: time.Now(), done: make(chan struct{}),
+		timeout: r.Work.Limits.WithDefaults().Timeout, accepted: time.Now(), done: make(chan struct{}),
 		state: api.Queued, work: r.Work, event: r.Event,
 	}
 	if r.Key != "" {
@@ -126,8 +126,7 @@ func (inv *invocation) stop(q *queue, cause error, abandon func()) (withdrawn bo
 	return withdrawn
 }
 
-// claim returns true to the first that asks for it, who completes the
-// invocation.
+// claim returns true to its first caller alone, who completes the invocation.
 func (inv *invocation) claim() bool {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
@@ -144,7 +143,7 @@ func (inv *invocation) finish(line []byte, failure *runtime.Error, abandoned boo
 	if inv.overdue != nil {
 		inv.overdue.Stop()
 	}
-	// The event may be large, and there are many results.
+	// The event may be large, and many results are kept.
 	inv.work, inv.event, inv.waiter, inv.overdue = nil, nil, nil, nil
 	close(inv.done)
 	inv.cancel(nil)

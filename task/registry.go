@@ -48,11 +48,12 @@ func (r *registry) admit(inv *invocation, enter func() *runtime.Error) (admitted
 	if r.closed {
 		return nil, runner.Shutdown()
 	}
+	r.inFlight.Add(1) // before enter, after which it may be over at any time
 	if failed := enter(); failed != nil {
+		r.inFlight.Done()
 		return nil, failed
 	}
 	r.put(inv)
-	r.inFlight.Add(1)
 	return inv, nil
 }
 

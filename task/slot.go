@@ -10,8 +10,8 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-// slot is a slot of the queue for a run of a schedule, which goes another way
-// than a request: it gets its slot first, and begins afterwards.
+// slot is a slot of the queue for a run of a schedule. Other than a request, it
+// has its slot before it is an invocation.
 type slot struct {
 	host     *Host
 	waiter   *waiter

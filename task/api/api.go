@@ -17,7 +17,7 @@ type Config struct {
 	Host Host
 	// Tenants are those whose scripts can be run.
 	Tenants runtime.Directory
-	// Tokens are who may call. Without any, everybody is an operator, and only
+	// Tokens are who may call. Without any, every caller is an operator, and only
 	// this machine is answered.
 	Tokens []Token
 	// BytesInFlight is how many bytes of a tenant's events may be received at

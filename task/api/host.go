@@ -29,9 +29,9 @@ type Host interface {
 	Ready() bool
 }
 
-// Request asks for an invocation.
+// Request is a request for an invocation.
 type Request struct {
-	// Work is what to run. Its ID is set, and its time limit.
+	// Work is what to run, with its ID. The host takes it over.
 	Work *runtime.Invocation
 	// Event is the text that the event of Work was read from.
 	Event []byte

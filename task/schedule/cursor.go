@@ -57,7 +57,7 @@ func (f cursorFile) read(ctx context.Context, since time.Time) (cursor, error) {
 }
 
 // write stores a cursor in the place of the one whose revision it has, and
-// returns it with its new revision. ok is false if somebody else has written
+// returns it with its new revision. ok is false if another process has written
 // since.
 func (f cursorFile) write(ctx context.Context, c cursor) (written cursor, ok bool, err error) {
 	rev, current, err := f.partition.Put(ctx, db.HostScope(ctx), f.key, c.value(), db.PutOptions{

@@ -59,7 +59,7 @@ func Stuck(release <-chan struct{}) Engine {
 func Echo(ctx context.Context, inv runtime.Invocation) *runtime.Result {
 	event, _ := inv.Event.(value.Map)
 	if kind, ok := event["as"].(string); ok {
-		return &runtime.Result{Error: runtime.Errorf(runtime.ErrorType(kind), "as asked")}
+		return &runtime.Result{Error: runtime.Errorf(runtime.ErrorType(kind), "as the event says")}
 	}
 	if ms, ok := event["ms"].(float64); ok {
 		return Work(time.Duration(ms)*time.Millisecond)(ctx, inv)
