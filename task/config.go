@@ -25,7 +25,7 @@ import (
 // default.
 type Config struct {
 	// Engine runs the scripts. Required.
-	Engine runner.Runner
+	Engine runner.Engine
 	// Tenants are those that it runs for.
 	Tenants runtime.Directory
 	// Clock is the engine's. Required for schedules.

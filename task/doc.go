@@ -1,7 +1,7 @@
 // Package task is the host that serves many tenants at once in one process: a
 // container that answers HTTP and keeps schedules.
 //
-// # Rooms
+// # Packages
 //
 // A [Host] starts invocations, queues them, limits how many run, drains when it
 // stops, and keeps results. Around it are packages that know no more of it than

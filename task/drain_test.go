@@ -28,6 +28,7 @@ func TestServeOfAnIdleHostStopsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := tasktest.Serve(t, task.Config{Engine: runnertest.Work(time.Second), Tenants: runnertest.Tenants("a"), StopTimeout: 25 * 24 * time.Hour})
 		s.Invoke("a", ``)
+		synctest.Wait() // until its connection is closed
 		from := time.Now()
 		s.Stop()
 		if took := s.Took(from); took != 0 || s.Err != nil {
@@ -177,6 +178,7 @@ func TestAbandonedRunHasAResultAndKeepsItsSlot(t *testing.T) {
 			t.Errorf("answered after %v, want 40s", took)
 		}
 		id := s.Begin("a", ``)
+		synctest.Wait() // until it runs
 		s.Do("DELETE", "/v1/invocations/"+id, "")
 		from = time.Now()
 		if r := s.Result(id); r.Field("result.error.type") != "Script.Cancelled" || r.Field("abandoned") != true {

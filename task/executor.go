@@ -15,7 +15,7 @@ import (
 // executor runs invocations that have a slot, and gives every invocation
 // exactly one result.
 type executor struct {
-	engine    runner.Runner
+	engine    runner.Engine
 	log       *zap.Logger
 	events    Events
 	registry  *registry

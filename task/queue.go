@@ -17,12 +17,12 @@ type queue struct {
 	mu      sync.Mutex // guards what follows
 	closed  bool
 	running int
-	tenants map[tenant.ID]*tenantUse // those that run or wait
+	tenants map[tenant.ID]*tenantUsage // those that run or wait
 	waiting fair.Queue[*waiter]
 }
 
-// tenantUse is how much of its limits a tenant uses.
-type tenantUse struct {
+// tenantUsage is how much of its limits a tenant uses.
+type tenantUsage struct {
 	limits  TenantLimits
 	running int
 	scripts map[string]int // running, by script
@@ -42,7 +42,7 @@ type waiter struct {
 	unbounded bool
 }
 
-func newQueue(l Limits) *queue { return &queue{limits: l, tenants: map[tenant.ID]*tenantUse{}} }
+func newQueue(l Limits) *queue { return &queue{limits: l, tenants: map[tenant.ID]*tenantUsage{}} }
 
 // enter starts w, or lets it wait: then queued is true. The error is
 // [runtime.HostShutdown] or [runtime.TenantThrottled].
@@ -52,19 +52,19 @@ func (q *queue) enter(w *waiter) (queued bool, failed *runtime.Error) {
 	if q.closed {
 		return false, runner.Shutdown()
 	}
-	use := q.use(w.tenant)
-	if q.running < q.limits.Concurrency && use.mayRun() && use.mayRunScript(w.script) {
+	usage := q.usage(w.tenant)
+	if q.running < q.limits.Concurrency && usage.mayRun() && usage.mayRunScript(w.script) {
 		q.start(w)
 		return false, nil
 	}
 	waiting := q.waiting.TenantLen(w.tenant)
-	if !w.unbounded && (waiting >= use.limits.QueueLength || use.bytes+w.bytes > q.limits.QueueBytes) {
+	if !w.unbounded && (waiting >= usage.limits.QueueLength || usage.bytes+w.bytes > q.limits.QueueBytes) {
 		q.forget(w.tenant)
 		return false, runtime.Errorf(runtime.TenantThrottled,
-			"%d invocations of the tenant run and %d wait: try again later", use.running, waiting)
+			"%d invocations of the tenant run and %d wait: try again later", usage.running, waiting)
 	}
 	q.waiting.Push(w.tenant, w)
-	use.bytes += w.bytes
+	usage.bytes += w.bytes
 	return true, nil
 }
 
@@ -72,11 +72,11 @@ func (q *queue) enter(w *waiter) (queued bool, failed *runtime.Error) {
 func (q *queue) leave(w *waiter) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	use := q.use(w.tenant)
+	usage := q.usage(w.tenant)
 	q.running--
-	use.running--
-	if use.scripts[w.script]--; use.scripts[w.script] == 0 {
-		delete(use.scripts, w.script)
+	usage.running--
+	if usage.scripts[w.script]--; usage.scripts[w.script] == 0 {
+		delete(usage.scripts, w.script)
 	}
 	q.forget(w.tenant)
 	for q.running < q.limits.Concurrency && q.startNext() {
@@ -87,10 +87,10 @@ func (q *queue) leave(w *waiter) {
 // none.
 func (q *queue) startNext() bool {
 	w, ok := q.waiting.PopFunc(
-		func(id tenant.ID) bool { return q.use(id).mayRun() },
-		func(w *waiter) bool { return q.use(w.tenant).mayRunScript(w.script) })
+		func(id tenant.ID) bool { return q.usage(id).mayRun() },
+		func(w *waiter) bool { return q.usage(w.tenant).mayRunScript(w.script) })
 	if ok {
-		q.use(w.tenant).bytes -= w.bytes
+		q.usage(w.tenant).bytes -= w.bytes
 		q.start(w)
 	}
 	return ok
@@ -98,10 +98,10 @@ func (q *queue) startNext() bool {
 
 // start gives w a slot.
 func (q *queue) start(w *waiter) {
-	use := q.use(w.tenant)
+	usage := q.usage(w.tenant)
 	q.running++
-	use.running++
-	use.scripts[w.script]++
+	usage.running++
+	usage.scripts[w.script]++
 	go w.start()
 }
 
@@ -112,7 +112,7 @@ func (q *queue) withdraw(w *waiter) bool {
 	if !q.waiting.Remove(w.tenant, w) {
 		return false
 	}
-	q.use(w.tenant).bytes -= w.bytes
+	q.usage(w.tenant).bytes -= w.bytes
 	q.forget(w.tenant)
 	return true
 }
@@ -134,31 +134,31 @@ func (q *queue) empty() (waiters []*waiter) {
 	}
 	q.waiting = fair.Queue[*waiter]{}
 	for _, w := range waiters {
-		q.use(w.tenant).bytes = 0
+		q.usage(w.tenant).bytes = 0
 		q.forget(w.tenant)
 	}
 	return waiters
 }
 
-// use returns how much a tenant uses.
-func (q *queue) use(id tenant.ID) *tenantUse {
-	use := q.tenants[id]
-	if use == nil {
-		use = &tenantUse{limits: q.limits.of(id), scripts: map[string]int{}}
-		q.tenants[id] = use
+// usage returns how much a tenant uses.
+func (q *queue) usage(id tenant.ID) *tenantUsage {
+	usage := q.tenants[id]
+	if usage == nil {
+		usage = &tenantUsage{limits: q.limits.of(id), scripts: map[string]int{}}
+		q.tenants[id] = usage
 	}
-	return use
+	return usage
 }
 
 // forget drops a tenant of which nothing runs or waits.
 func (q *queue) forget(id tenant.ID) {
-	if use := q.tenants[id]; use != nil && use.running == 0 && q.waiting.TenantLen(id) == 0 {
+	if usage := q.tenants[id]; usage != nil && usage.running == 0 && q.waiting.TenantLen(id) == 0 {
 		delete(q.tenants, id)
 	}
 }
 
-func (u *tenantUse) mayRun() bool { return u.running < u.limits.Concurrency }
+func (u *tenantUsage) mayRun() bool { return u.running < u.limits.Concurrency }
 
-func (u *tenantUse) mayRunScript(script string) bool {
+func (u *tenantUsage) mayRunScript(script string) bool {
 	return u.scripts[script] < u.limits.ScriptConcurrency
 }

@@ -18,7 +18,7 @@ import (
 // Config is what a batch is run with.
 type Config struct {
 	// Engine runs the scripts. Required.
-	Engine runner.Runner
+	Engine runner.Engine
 	// Tenants are those that it runs for.
 	Tenants runtime.Directory
 	// Concurrency is how many scripts run at once. The default is 16.

@@ -15,15 +15,15 @@ import (
 	"github.com/tidelock-lua/tidelock/runtime"
 )
 
-// Runner runs scripts: a [runtime.Engine]. It must return soon after its
+// Engine runs scripts: a [runtime.Engine]. It must return soon after its
 // context has ended.
-type Runner interface {
+type Engine interface {
 	Run(context.Context, runtime.Invocation) *runtime.Result
 }
 
 // Run runs a script. A panic outside of the script is an error of this run
 // alone, which panicked is told about.
-func Run(ctx context.Context, r Runner, inv runtime.Invocation, panicked func(any)) (result *runtime.Result) {
+func Run(ctx context.Context, r Engine, inv runtime.Invocation, panicked func(any)) (result *runtime.Result) {
 	began := time.Now()
 	defer func() {
 		if p := recover(); p != nil {

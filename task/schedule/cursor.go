@@ -31,16 +31,16 @@ const (
 	cursorTTL = 2 * 366 * 24 * time.Hour
 )
 
-// cursorFile is the document in which the cursor of a schedule is stored.
-type cursorFile struct {
+// cursorDocument is the document in which the cursor of a schedule is stored.
+type cursorDocument struct {
 	partition *db.Partition
 	key       string
 }
 
 // read returns the cursor. If there is none, it stores one that begins at since.
-func (f cursorFile) read(ctx context.Context, since time.Time) (cursor, error) {
+func (d cursorDocument) read(ctx context.Context, since time.Time) (cursor, error) {
 	for {
-		row, err := f.partition.Get(ctx, db.HostScope(ctx), f.key, false)
+		row, err := d.partition.Get(ctx, db.HostScope(ctx), d.key, false)
 		switch {
 		case err != nil:
 			return cursor{}, err
@@ -49,7 +49,7 @@ func (f cursorFile) read(ctx context.Context, since time.Time) (cursor, error) {
 			c.rev = row.Rev
 			return c, nil
 		}
-		first, ok, err := f.write(ctx, cursor{last: since})
+		first, ok, err := d.write(ctx, cursor{last: since})
 		if err != nil || ok {
 			return first, err
 		}
@@ -59,8 +59,8 @@ func (f cursorFile) read(ctx context.Context, since time.Time) (cursor, error) {
 // write stores a cursor in the place of the one whose revision it has, and
 // returns it with its new revision. ok is false if another process has written
 // since.
-func (f cursorFile) write(ctx context.Context, c cursor) (written cursor, ok bool, err error) {
-	rev, current, err := f.partition.Put(ctx, db.HostScope(ctx), f.key, c.value(), db.PutOptions{
+func (d cursorDocument) write(ctx context.Context, c cursor) (written cursor, ok bool, err error) {
+	rev, current, err := d.partition.Put(ctx, db.HostScope(ctx), d.key, c.value(), db.PutOptions{
 		If: db.Condition{Rev: c.rev, New: c.rev == ""}, TTL: cursorTTL,
 	})
 	if known, unknown := errors.AsType[*outcome.Error](err); unknown && known.Code == db.CodeUnknown && current != nil {

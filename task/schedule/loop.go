@@ -34,7 +34,7 @@ type loop struct {
 	config     *Config
 	recurrence recurrence
 	timeout    time.Duration // of its runs
-	file       cursorFile
+	document   cursorDocument
 	lock       lock.Key
 	since      time.Time // since when this process has the schedule
 
@@ -53,7 +53,7 @@ const (
 // run runs what is due until ctx ends.
 func (l *loop) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		c, err := l.file.read(ctx, l.since)
+		c, err := l.document.read(ctx, l.since)
 		if err != nil {
 			l.logError(ctx, err)
 			sleep(ctx, retryPauseMax)
@@ -74,7 +74,7 @@ func (l *loop) run(ctx context.Context) {
 func (l *loop) resolve(ctx context.Context, t time.Time) {
 	pause := retryPause
 	for ctx.Err() == nil {
-		c, err := l.file.read(ctx, l.since)
+		c, err := l.document.read(ctx, l.since)
 		switch {
 		case err != nil:
 			l.logError(ctx, err)
@@ -103,7 +103,7 @@ func (l *loop) resolve(ctx context.Context, t time.Time) {
 // another process was faster, or it failed.
 func (l *loop) drop(ctx context.Context, c cursor, d decision) bool {
 	c.last = d.last
-	_, ok, err := l.file.write(ctx, c)
+	_, ok, err := l.document.write(ctx, c)
 	if err != nil {
 		l.logError(ctx, err)
 	}

@@ -71,7 +71,7 @@ type begun struct {
 // begin decides, under the lock, what is due, and writes that it has begun. It
 // returns nil if there is nothing to run.
 func (l *loop) begin(ctx context.Context, slot Slot, id string, lease *lock.Lease) (*begun, error) {
-	c, err := l.file.read(ctx, l.since)
+	c, err := l.document.read(ctx, l.since)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (l *loop) begin(ctx context.Context, slot Slot, id string, lease *lock.Leas
 	}
 	// Once this write is sent, its outcome has to be known, also when the host
 	// stops.
-	written, ok, err := l.file.write(runs, cursor{last: d.last, run: id, busy: now.Add(left), rev: c.rev})
+	written, ok, err := l.document.write(runs, cursor{last: d.last, run: id, busy: now.Add(left), rev: c.rev})
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -140,12 +140,12 @@ func (l *loop) noteEnd(c cursor) {
 	c.busy = time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), noteTime)
 	defer cancel()
-	_, _, _ = l.file.write(ctx, c)
+	_, _, _ = l.document.write(ctx, c)
 }
 
 // overlap drops what is due, if the lock is held by the run that began last.
 func (l *loop) overlap(ctx context.Context) (done bool, err error) {
-	c, err := l.file.read(ctx, l.since)
+	c, err := l.document.read(ctx, l.since)
 	if err != nil {
 		return false, err
 	}

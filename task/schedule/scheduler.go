@@ -111,7 +111,7 @@ func newLoop(c *Config, one Schedule) (*loop, error) {
 	return &loop{
 		Schedule: s, config: c, recurrence: r, since: time.Now(), timeout: inv.Limits.WithDefaults().Timeout,
 		lock: lock.Key{Tenant: s.Tenant, Name: lockPrefix + s.Name},
-		file: cursorFile{
+		document: cursorDocument{
 			partition: db.New(c.Store, c.Clock, nil).Reserved(s.Tenant, partitionName),
 			key:       s.Name + "/" + hex.EncodeToString(sum[:8]),
 		},

@@ -17,7 +17,7 @@ import (
 // Engine runs a function instead of a script.
 type Engine func(context.Context, runtime.Invocation) *runtime.Result
 
-// Run implements [runner.Runner].
+// Run implements [runner.Engine].
 func (e Engine) Run(ctx context.Context, inv runtime.Invocation) *runtime.Result {
 	r := e(ctx, inv)
 	r.ID = inv.ID
