@@ -12,7 +12,6 @@ import (
 	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/db"
 	"github.com/tidelock-lua/tidelock/native/lock"
-	"github.com/tidelock-lua/tidelock/native/value"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/task/api"
 	"github.com/tidelock-lua/tidelock/task/locktable"
@@ -46,11 +45,11 @@ type Config struct {
 	// Schedules start scripts at their due times.
 	Schedules []schedule.Schedule
 	// StopTimeout is the time from the request to stop until the process is
-	// killed, as the platform has it set. Default 30 s.
+	// killed, as the platform has it set. The default is 30 s.
 	StopTimeout time.Duration
 	// StopReserve is what is left of it for cancelled runs to free their locks
-	// and for their results to be delivered. Default 5 s, and never more than
-	// half of StopTimeout.
+	// and for their results to be delivered. The default is 5 s, and it is
+	// never more than half of StopTimeout.
 	StopReserve time.Duration
 	// HostName and Process name the holder in the rows of schedules' locks.
 	HostName, Process string
@@ -110,14 +109,10 @@ func (c Config) withDefaults() (Config, error) {
 		c.Log = zap.NewNop()
 	}
 	if c.RunLog == nil {
-		c.RunLog = func(*runtime.Invocation) native.Logger { return noLog{} }
+		c.RunLog = runner.NoLog
 	}
 	if c.Context == nil {
 		c.Context = func(ctx context.Context, _ http.Header) context.Context { return ctx }
 	}
 	return c, nil
 }
-
-type noLog struct{}
-
-func (noLog) Log(string, string, value.Map) {}

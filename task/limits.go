@@ -10,18 +10,18 @@ import (
 // Limits say how many scripts run at once and how many invocations wait. The
 // zero value of each field stands for its default.
 type Limits struct {
-	// Concurrency is how many scripts run at once in this process. Default 256.
+	// Concurrency is how many scripts run at once in this process. The default is 256.
 	Concurrency int
-	// TenantConcurrency is how many of them may be one tenant's. Default a
+	// TenantConcurrency is how many of them may be one tenant's. The default is a
 	// quarter of Concurrency, so that no tenant has all slots.
 	TenantConcurrency int
-	// ScriptConcurrency is how many may be of one script of a tenant. Default
+	// ScriptConcurrency is how many may be of one script of a tenant. The default is
 	// TenantConcurrency.
 	ScriptConcurrency int
-	// QueueLength is how many invocations of a tenant may wait. Default 1000.
+	// QueueLength is how many invocations of a tenant may wait. The default is 1000.
 	QueueLength int
 	// QueueBytes is how many bytes the events of a tenant that wait may have
-	// together. Default 32 MiB.
+	// together. The default is 32 MiB.
 	QueueBytes int64
 	// Tenants are the tenants that have limits of their own.
 	Tenants map[tenant.ID]TenantLimits

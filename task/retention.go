@@ -14,11 +14,11 @@ import (
 // there are too many, the oldest of the tenant that has the most of them goes.
 // The zero value of each field stands for its default.
 type Retention struct {
-	// For is the longest time. Default 1 h.
+	// For is the longest time. The default is 1 h.
 	For time.Duration
-	// Count is how many of all tenants are kept. Default 10,000.
+	// Count is how many of all tenants are kept. The default is 10,000.
 	Count int
-	// Bytes is how many bytes their results may have together. Default 64 MiB.
+	// Bytes is how many bytes their results may have together. The default is 64 MiB.
 	Bytes int64
 }
 

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native"
-	"github.com/tidelock-lua/tidelock/native/value"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/task/runner"
 )
@@ -61,17 +60,13 @@ func (c Config) withDefaults() (Config, error) {
 	stop, err := runner.StopTimes{Timeout: c.StopTimeout, Reserve: c.StopReserve}.WithDefaults()
 	c.StopTimeout, c.StopReserve = stop.Timeout, stop.Reserve
 	if c.RunLog == nil {
-		c.RunLog = func(*runtime.Invocation) native.Logger { return noLog{} }
+		c.RunLog = runner.NoLog
 	}
 	if c.Incident == nil {
 		c.Incident = func(error) {}
 	}
 	return c, err
 }
-
-type noLog struct{}
-
-func (noLog) Log(string, string, value.Map) {}
 
 // Run runs the invocations that it reads from in, and writes their results to
 // out. When ctx ends it reads no more: what runs may finish until StopReserve is

@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/value"
 	"github.com/tidelock-lua/tidelock/runtime"
 )
 
@@ -37,6 +39,13 @@ func Run(ctx context.Context, r Engine, inv runtime.Invocation, panicked func(an
 	}
 	return result
 }
+
+// NoLog is the log of a run that is not logged.
+func NoLog(*runtime.Invocation) native.Logger { return noLog{} }
+
+type noLog struct{}
+
+func (noLog) Log(string, string, value.Map) {}
 
 // Shutdown is the error of an invocation that a host does not run, or does not
 // finish, because it stops.

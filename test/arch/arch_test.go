@@ -51,7 +51,7 @@ var layers = []layer{
 	{"runtime", []string{"native", "native/vm", "native/core", "native/json", "native/log", "runtime", "tenant"},
 		"results are JSON; print and native.context belong to every sandbox; other modules come from the host"},
 	{"lambda", []string{"native", "native/vm", "native/json", "runtime", "runtime/runlog", "tenant"}, "a host gives invocations to a runtime; answers are JSON, and end before the platform's time does"},
-	{"task/runner", []string{"native/value", "runtime", "tenant"}, "how one invocation is run, for all hosts of task"},
+	{"task/runner", []string{"native", "native/value", "runtime", "tenant"}, "how one invocation is run, for all hosts of task"},
 	{"task/locktable", []string{"native/lock", "native/outcome", "tenant"}, "reads and frees the rows of locks"},
 	{"task/api", []string{"native/lock", "runtime", "task/locktable", "task/runner", "tenant"},
 		"the API knows its host by an interface, and neither schedules nor batches"},
