@@ -23,6 +23,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native/clock"
 	engines "github.com/tidelock-lua/tidelock/runtime"
 	hosts "github.com/tidelock-lua/tidelock/task"
+	"github.com/tidelock-lua/tidelock/task/api"
 )
 
 const (
@@ -97,7 +98,7 @@ func startHost(ctx context.Context) (path string, end func(), err error) {
 	sum := sha256.Sum256([]byte(secret))
 	host, err := hosts.New(hosts.Config{
 		Engine: newEngine(clk, nil, nil), Clock: clk, Tenants: hostScripts, Log: jsonLog(io.Discard),
-		Tokens: []hosts.Token{{SHA256: hex.EncodeToString(sum[:]), Tenant: "bench"}},
+		Tokens: []api.Token{{SHA256: hex.EncodeToString(sum[:]), Tenant: "bench"}},
 	})
 	if err != nil {
 		return "", nil, err

@@ -19,7 +19,7 @@ func TestTaskProtectionCoversLongRuns(t *testing.T) {
 	defer agent.Close()
 	t.Setenv("ECS_AGENT_URI", agent.URL+"/api/one")
 	h := serveTask(t, fast, acme(t, "long", `return function() native.sleep(600000) end`), oneTenant+"task: { protect_after: 1ms }\n")
-	go h.ask(t.Context(), "POST", h.api+"/v1/tenants/acme/scripts/long/invocations", "")
+	go h.send(t.Context(), "POST", h.api+"/v1/tenants/acme/scripts/long/invocations", "")
 	want := `PUT /api/one/task-protection/v1/state {"ExpiresInMinutes":120,"ProtectionEnabled":true}`
 	if got := <-requests; got != want {
 		t.Errorf("got %s, want %s", got, want)
