@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native/json"
@@ -27,12 +28,12 @@ func (l *loop) try(ctx context.Context) (done bool, err error) {
 	}
 	id := runtime.NewID(time.Now())
 	lease, err := l.acquire(ctx, id)
-	if lease == nil {
+	if err != nil {
 		slot.Release()
-		if err != nil {
-			return false, err
+		if errors.Is(err, lock.ErrHeld) {
+			return l.overlap(ctx)
 		}
-		return l.overlap(ctx)
+		return false, err
 	}
 	begun, err := l.begin(ctx, slot, id, lease)
 	if begun == nil {
@@ -49,7 +50,8 @@ func (l *loop) try(ctx context.Context) (done bool, err error) {
 	return true, nil
 }
 
-// acquire returns the schedule's lock for a run, nil if another run has it.
+// acquire returns the schedule's lock for a run, or [lock.ErrHeld] if another run
+// has it.
 func (l *loop) acquire(ctx context.Context, id string) (*lock.Lease, error) {
 	lease := l.timeout + beginTime
 	if lease < l.timeout { // as long as can be said
