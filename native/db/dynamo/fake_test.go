@@ -2,6 +2,8 @@ package dynamo_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"hash/crc32"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -34,10 +36,11 @@ func (r request) item() string {
 }
 
 // An answer is the response of the fake service to one request: a status and a
-// text, or whatever do does with the connection.
+// text, with the headers of the service, or whatever do does with the connection.
 type answer struct {
 	status int
 	body   string
+	header func(http.Header) // changes the headers; may be nil
 	do     func(http.ResponseWriter, *http.Request)
 }
 
@@ -103,9 +106,14 @@ func (f *fake) serve(w http.ResponseWriter, r *http.Request) {
 	a := f.answerTo(n, got)
 	if !f.proxy {
 		w.Header().Set("X-Amzn-Requestid", "ID")
+		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+		w.Header().Set("X-Amz-Crc32", fmt.Sprint(crc32.ChecksumIEEE([]byte(a.body))))
 	}
 	if !f.date.IsZero() {
 		w.Header().Set("Date", f.date.UTC().Format(http.TimeFormat))
+	}
+	if a.header != nil {
+		a.header(w.Header())
 	}
 	if a.do != nil {
 		a.do(w, r)
