@@ -14,7 +14,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
-	"github.com/tidelock-lua/tidelock/native/db/dbtest"
 	"github.com/tidelock-lua/tidelock/native/db/dynamo"
 )
 
@@ -76,6 +75,7 @@ type fake struct {
 	answerTo func(n int, r request) answer
 	date     time.Time // of its answers; zero is the present
 	proxy    bool      // answers as a proxy, not as the service
+	pipes    *pipes    // in place of the network; nil if that is used
 
 	mu       sync.Mutex // guards requests
 	requests []request
@@ -135,14 +135,4 @@ func (f *fake) options() dynamo.Options {
 		Table: "test", Region: "eu-west-1", Endpoint: f.URL,
 		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
 	}
-}
-
-func (f *fake) open(t testing.TB) *dynamo.Store {
-	t.Helper()
-	return open(t, systemClock(), f.options())
-}
-
-// fixture is a partition over the fake service.
-func (f *fake) fixture(t *testing.T) *dbtest.Fixture {
-	return dbtest.NewFixture(t, f.open(t), dbtest.NewClock())
 }
