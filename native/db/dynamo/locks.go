@@ -39,7 +39,7 @@ func (s *Store) PutLock(ctx context.Context, row lock.Row, now lock.UnixMilli) (
 		if err != nil {
 			return err
 		}
-		return checkDone(ctx)
+		return checkEmpty(ctx)
 	})
 	switch {
 	case result.Outcome == outcome.Refused:
@@ -71,7 +71,7 @@ func (s *Store) DeleteLock(ctx context.Context, key lock.Key, owner string) (res
 		if err != nil {
 			return err
 		}
-		return checkDone(ctx)
+		return checkEmpty(ctx)
 	})
 	if result.Outcome == outcome.Refused {
 		if result.Old, err = refusedLock(key, conflictingItem(err)); err == nil && result.Old != nil && result.Old.Owner == owner {

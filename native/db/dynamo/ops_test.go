@@ -193,3 +193,16 @@ func TestSignatureOutOfDateIsRenewed(t *testing.T) {
 		t.Errorf("the second request is signed for %v (%v), want the service's time %v", signed, err, service.date)
 	}
 }
+
+// TestSignatureThatExpiredOnItsWayIsRenewed has a service whose time is the
+// machine's: the first request came too late all the same.
+func TestSignatureThatExpiredOnItsWayIsRenewed(t *testing.T) {
+	expired := answer{status: 400, body: `{"__type":"com.amazon.coral.service#InvalidSignatureException",` +
+		`"message":"Signature expired: 20260101T000000Z is now earlier than 20260101T000500Z (20260101T001000Z - 5 min.)"}`}
+	service := newFake(t, expired, success)
+	f := service.fixture(t)
+	f.Put("key", 1.0)
+	if n := len(service.seen()); n != 2 {
+		t.Errorf("%d requests, want 2", n)
+	}
+}

@@ -62,21 +62,33 @@ func (m members) require(names ...string) error {
 	return nil
 }
 
-// checkDone checks the answer to a write that returns nothing.
-func checkDone(ctx context.Context) error {
-	_, err := membersOf(ctx)
-	return err
+// otherMembers are members of answers that say more than that something was done or
+// is not there.
+var otherMembers = []string{
+	"Item", "Items", "Count", "ScannedCount", "LastEvaluatedKey", "Responses", "UnprocessedKeys", "UnprocessedItems",
+	"Attributes", "CancellationReasons", "Table", "TableDescription", "TimeToLiveDescription", "TimeToLiveSpecification",
+}
+
+// checkEmpty checks an answer that returns nothing: a write is done, or there is no
+// item.
+func checkEmpty(ctx context.Context) error {
+	names, err := membersOf(ctx)
+	if err != nil {
+		return err
+	}
+	for _, other := range otherMembers {
+		if names[other] {
+			return malformedAnswer("it has the member %s", other)
+		}
+	}
+	return nil
 }
 
 func checkItemOf(ctx context.Context, key db.Key, out *dynamodb.GetItemOutput) error {
 	if out.Item != nil {
 		return checkKey(key, out.Item)
 	}
-	names, err := membersOf(ctx)
-	if err == nil && names["Item"] {
-		err = malformedAnswer("its item can't be read")
-	}
-	return err
+	return checkEmpty(ctx)
 }
 
 // checkKey checks that an item is the one of key.

@@ -177,7 +177,7 @@ func (s *Store) write(ctx context.Context, w db.Write, c change) (after attribut
 			ReturnValuesOnConditionCheckFailure: c.onRefusal(),
 		})
 		if err == nil {
-			err = checkDone(ctx)
+			err = checkEmpty(ctx)
 		}
 		return nil, err
 	case db.Delete:
@@ -187,7 +187,7 @@ func (s *Store) write(ctx context.Context, w db.Write, c change) (after attribut
 			ReturnValuesOnConditionCheckFailure: c.onRefusal(),
 		})
 		if err == nil {
-			err = checkDone(ctx)
+			err = checkEmpty(ctx)
 		}
 		return nil, err
 	default:

@@ -29,7 +29,7 @@ func (s *Store) Transact(ctx context.Context, token string, writes []db.Write, n
 		if err != nil {
 			return err
 		}
-		return checkDone(ctx)
+		return checkEmpty(ctx)
 	})
 	if result.Outcome == outcome.Refused {
 		result.Refusals, err = refusals(err, writes, now)
