@@ -24,6 +24,8 @@ const (
 	silent         // nothing comes, for as long as the process waits
 	late           // it comes after up to lateMax
 	closed         // it comes, and then no connection is had for closedTime
+	cut            // its headers come, and half of it
+	replaced       // a page of the proxy comes instead, with status 200
 	troubles
 )
 
@@ -214,10 +216,19 @@ func (o *port) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close")
 		o.close()
 	}
+	if befalls == replaced {
+		io.WriteString(w, "{}")
+		return
+	}
 	for name, values := range answer.Header {
 		w.Header()[name] = values
 	}
 	w.WriteHeader(answer.StatusCode)
+	if befalls == cut {
+		w.Write(text[:len(text)/2])
+		http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}
 	w.Write(text)
 }
 

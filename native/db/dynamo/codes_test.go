@@ -107,7 +107,7 @@ func TestSignatureThatCameTooLateIsNoDenial(t *testing.T) {
 		{"wrong after a while", now.Add(-3 * time.Minute), "SignatureDoesNotMatch", "", false},
 		{"no such key", now, "UnrecognizedClientException", "", false},
 	} {
-		got, e := rejection(&roundTrip{status: 400, date: now, stamp: test.signed}, test.code, test.message)
+		got, e := rejection(&roundTrip{status: 400, date: now, signedFor: test.signed}, test.code, test.message)
 		if got != outcome.NotApplied || e.Retryable != test.retryable || strings.Contains(e.Message, "denied") == test.retryable {
 			t.Errorf("%s: got %v and %+v, want retryable %v", test.name, got, e, test.retryable)
 		}

@@ -121,7 +121,7 @@ func classOf(trip *roundTrip, failure smithy.APIError) class {
 // signature: it has waited for too long, the machine was suspended, or its clock
 // was off.
 func isOutdated(trip *roundTrip, failure smithy.APIError) bool {
-	if !trip.date.IsZero() && !trip.stamp.IsZero() && trip.date.Sub(trip.stamp).Abs() > signatureTime {
+	if !trip.date.IsZero() && !trip.signedFor.IsZero() && trip.date.Sub(trip.signedFor).Abs() > signatureTime {
 		return true
 	}
 	text := failure.ErrorMessage()

@@ -97,7 +97,7 @@ func (s *Store) ListLocks(ctx context.Context, id tenant.ID, after string) (page
 		values[":after"] = str(after)
 	}
 	const last = "\xff" // behind all names
-	asked := db.Query{Partition: lock.Key{Tenant: id}.Partition(), Low: after, High: last, Limit: locksPage}
+	wanted := db.Query{Partition: lock.Key{Tenant: id}.Partition(), Low: after, High: last, Limit: locksPage}
 	var out *dynamodb.QueryOutput
 	page.Attempt = s.read(ctx, func(ctx context.Context) (err error) {
 		out, err = s.client.Query(ctx, &dynamodb.QueryInput{
@@ -111,7 +111,7 @@ func (s *Store) ListLocks(ctx context.Context, id tenant.ID, after string) (page
 		if err != nil {
 			return err
 		}
-		return checkPage(ctx, asked, out)
+		return checkPage(ctx, wanted, out)
 	})
 	if page.Outcome != outcome.Applied {
 		return page

@@ -152,8 +152,8 @@ var ofSuccess = []form{
 	{name: "a list", spoil: func(a answer) answer { a.body = `[]`; return a }},
 }
 
-// A verb is an operation whose requests op get the answer that is tested.
-type verb struct {
+// operation is one whose requests op get the answer that is tested.
+type operation struct {
 	name, op string
 	reads    bool // it has no side effect
 	// run returns what it reports: done, or its error.
@@ -171,7 +171,7 @@ func made(ok bool, err error) error {
 	return err
 }
 
-var verbs = []verb{
+var operations = []operation{
 	{"get", "GetItem", true, func(f *dbtest.Fixture) error {
 		row, err := f.Users.Get(f.Context(), f.Scope, "key", false)
 		return made(row != nil, err)
@@ -270,10 +270,10 @@ func rows(t *testing.T, test func(t *testing.T, answerTo func(request) answer, m
 	}
 }
 
-// TestAnswerDecidesWhatIsReported gives each verb each answer: each time, and only
+// TestAnswerDecidesWhatIsReported gives each operation each answer: each time, and only
 // once.
 func TestAnswerDecidesWhatIsReported(t *testing.T) {
-	for _, v := range verbs {
+	for _, v := range operations {
 		t.Run(v.name, func(t *testing.T) {
 			t.Parallel()
 			rows(t, func(t *testing.T, answerTo func(request) answer, m meaning, form form) {
@@ -298,9 +298,9 @@ func TestAnswerDecidesWhatIsReported(t *testing.T) {
 	}
 }
 
-// misreported is what is wrong with the report err of a verb after answers that
+// misreported is what is wrong with the report err of an operation after answers that
 // mean m.
-func misreported(v verb, m meaning, err error, inDoubt int) string {
+func misreported(v operation, m meaning, err error, inDoubt int) string {
 	var e *outcome.Error
 	_ = errors.As(err, &e)
 	switch {
@@ -407,7 +407,7 @@ func TestAnswerDecidesWhetherALockIsFreed(t *testing.T) {
 	})
 }
 
-func TestAnswerDecidesWhichLocksAreListed(t *testing.T) {
+func TestAnswerDecidesWhatListLocksReturns(t *testing.T) {
 	rows(t, func(t *testing.T, answerTo func(request) answer, m meaning, form form) {
 		service := newFakeInMemory(t, func(_ int, r request) answer { return answerTo(r) })
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

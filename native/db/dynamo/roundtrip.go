@@ -32,15 +32,15 @@ const (
 
 // roundTrip records what happened to the one request of an attempt.
 type roundTrip struct {
-	mu     sync.Mutex // guards what follows: hooks run on other goroutines
-	signed bool       // the SDK has made and signed the request
-	cancel context.CancelFunc
-	sent   *clock.Reading // when it had a connection; nil if nothing was written
-	stamp  time.Time      // for which the request is signed
-	status int            // of the service's response, 0 if there was none
-	date   time.Time      // of that response; zero if there was none
-	body   []byte         // of that response, once it is whole; nil until then
-	doubt  *doubt         // why the response is not believed; nil if it is
+	mu        sync.Mutex // guards what follows: hooks run on other goroutines
+	signed    bool       // the SDK has made and signed the request
+	cancel    context.CancelFunc
+	sent      *clock.Reading // when it had a connection; nil if nothing was written
+	signedFor time.Time      // the time of its signature
+	status    int            // of the service's response, 0 if there was none
+	date      time.Time      // of that response; zero if there was none
+	body      []byte         // of that response, once it is whole; nil until then
+	doubt     *doubt         // why the response is not believed; nil if it is
 }
 
 type roundTripKey struct{}
@@ -144,10 +144,10 @@ func (trip *roundTrip) abort() {
 	trip.cancel()
 }
 
-func (trip *roundTrip) markSigned(stamp time.Time) {
+func (trip *roundTrip) markSigned(signedFor time.Time) {
 	trip.mu.Lock()
 	defer trip.mu.Unlock()
-	trip.signed, trip.stamp = true, stamp
+	trip.signed, trip.signedFor = true, signedFor
 }
 
 // markSent records that the request has a connection: from here on a part of it

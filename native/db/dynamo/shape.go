@@ -99,13 +99,9 @@ func checkKey(key db.Key, item attributes) error {
 	return nil
 }
 
-func (s *Store) checkBatch(ctx context.Context, keys []db.Key, out *dynamodb.BatchGetItemOutput) error {
-	names, err := membersOf(ctx)
-	if err == nil {
-		err = names.require("Responses", "UnprocessedKeys")
-	}
-	if err != nil {
-		return err
+func (s *Store) checkBatch(keys []db.Key, out *dynamodb.BatchGetItemOutput) error {
+	if out.Responses == nil || out.UnprocessedKeys == nil {
+		return malformedAnswer("it lacks the items, or the keys that were not read")
 	}
 	wanted := make(map[db.Key]bool, len(keys))
 	for _, key := range keys {
@@ -141,12 +137,14 @@ func (s *Store) checkBatch(ctx context.Context, keys []db.Key, out *dynamodb.Bat
 
 // checkPage checks the answer to a query of the sort keys from low to high.
 func checkPage(ctx context.Context, q db.Query, out *dynamodb.QueryOutput) error {
-	names, err := membersOf(ctx)
-	if err == nil {
-		err = names.require("Items", "Count", "ScannedCount")
-	}
-	if err != nil {
-		return err
+	if len(out.Items) == 0 { // otherwise the numbers show that they are there
+		names, err := membersOf(ctx)
+		if err == nil {
+			err = names.require("Items", "Count", "ScannedCount")
+		}
+		if err != nil {
+			return err
+		}
 	}
 	if n := len(out.Items); int(out.Count) != n || out.ScannedCount < out.Count || int(out.ScannedCount) > q.Limit {
 		return malformedAnswer("it has %d items, and says %d of %d rows, want at most %d", n, out.Count, out.ScannedCount, q.Limit)
@@ -158,7 +156,7 @@ func checkPage(ctx context.Context, q db.Query, out *dynamodb.QueryOutput) error
 		}
 		last = textOf(item, attrKey)
 	}
-	if names["LastEvaluatedKey"] {
+	if out.LastEvaluatedKey != nil {
 		return checkPlace(q, "", out.LastEvaluatedKey, false)
 	}
 	return nil

@@ -62,7 +62,7 @@ func (s *Store) GetMany(ctx context.Context, keys []db.Key, stale bool) (result 
 		if err != nil {
 			return err
 		}
-		return s.checkBatch(ctx, keys, out)
+		return s.checkBatch(keys, out)
 	})
 	if result.Outcome == outcome.Applied {
 		s.checkReadable(&result.Attempt, readBatch(out, &result))
