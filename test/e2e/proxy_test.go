@@ -19,13 +19,13 @@ import (
 type trouble int
 
 const (
-	none   trouble = iota
-	broken         // the connection is closed instead
-	silent         // nothing comes, for as long as the process waits
-	late           // it comes after up to lateMax
-	closed         // it comes, and then no connection is had for closedTime
-	cut            // its headers come, and half of it
-	replaced       // a page of the proxy comes instead, with status 200
+	none     trouble = iota
+	broken           // the connection is closed instead
+	silent           // nothing comes, for as long as the process waits
+	late             // it comes after up to lateMax
+	closed           // it comes, and then no connection is had for closedTime
+	cut              // its headers come, and half of it
+	replaced         // a page of the proxy comes instead, with status 200
 	troubles
 )
 
