@@ -14,10 +14,11 @@ import (
 	"github.com/tidelock-lua/tidelock/native/lock"
 )
 
-// What follows checks that an answer of the service fits the request: it has the members that such an answer always has, and is about the rows
-// that were named. Each function returns a [doubt] if not. An answer that says that
-// there is nothing, or that something was done, is an empty object: then the names
-// of its members are all that can be checked.
+// What follows checks that an answer of the service fits the request: it has the
+// members that such an answer always has, and is about the rows that were named.
+// Each function returns a [doubt] if not. An answer that says that there is
+// nothing, or that something was done, is an empty object: then the names of its
+// members are all that can be checked.
 
 // members are the names of the members of an answer.
 type members map[string]bool
