@@ -12,8 +12,12 @@ import (
 	"github.com/tidelock-lua/tidelock/runtime"
 )
 
-// responseBytesMax is the largest response that the platform takes.
-const responseBytesMax = 6 << 20
+// Bounds of a response in bytes, as it leaves: JSON with its headers, and with a
+// body that isn't text as base64.
+const (
+	responseBytesMax     = 6 << 20 // that the platform takes
+	loadBalancerBytesMax = 1 << 20 // that a load balancer takes: of more it makes status 502
+)
 
 // serveHTTP runs a script for an HTTP request. Errors are HTTP responses too.
 func (h *Host) serveHTTP(i *invocation, m value.Map) ([]byte, *runtime.Error) {
@@ -67,7 +71,7 @@ func (h *Host) invocation(i *invocation, it item) (*runtime.Invocation, *runtime
 	}
 	inv.ID = runtime.NewID(h.Clock.Now().Wall)
 	inv.Event, inv.Encode = event, it.encode
-	inv.Limits.ResultBytes = min(inv.Limits.WithDefaults().ResultBytes, responseBytesMax)
+	inv.Limits.ResultBytes = min(inv.Limits.WithDefaults().ResultBytes, it.responseMax())
 	inv.Log = h.RunLog(i.log, inv)
 	return inv, nil
 }
