@@ -10,7 +10,7 @@ COPY . .
 ARG TARGETARCH
 ENV CGO_ENABLED=0 GOOS=linux GOARCH=${TARGETARCH}
 RUN go build -pgo=test/bench/hook.pgo -trimpath -ldflags "-s -w" -o /out/usr/local/bin/tidelock ./cmd/tidelock
-RUN go build -pgo=test/bench/hook.pgo -tags lambda.norpc -trimpath -ldflags "-s -w" -o /out/usr/local/bin/bootstrap ./cmd/bootstrap
+RUN go build -pgo=test/bench/hook.pgo -trimpath -ldflags "-s -w" -o /out/usr/local/bin/bootstrap ./cmd/bootstrap
 RUN mkdir -p /out/app /out/etc/ssl/certs /out/usr/share \
  && cp /etc/ssl/certs/ca-certificates.crt /out/etc/ssl/certs/ \
  && cp -r /usr/share/zoneinfo /out/usr/share/

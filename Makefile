@@ -42,7 +42,7 @@ build: ## Build bin/tidelock with the profile
 .PHONY: bootstrap
 bootstrap: ## Build bin/bootstrap-*.zip for AWS Lambda (FUNCTION=folder: with its files)
 	for arch in arm64 amd64; do \
-		GOOS=linux GOARCH=$$arch CGO_ENABLED=0 go build -tags lambda.norpc -pgo=$(PROFILE) -trimpath -ldflags "-s -w" \
+		GOOS=linux GOARCH=$$arch CGO_ENABLED=0 go build -pgo=$(PROFILE) -trimpath -ldflags "-s -w" \
 			-o $(BIN)/bootstrap-$$arch ./cmd/bootstrap && \
 		go run ./cmd/bootstrap/pack $(BIN)/bootstrap-$$arch.zip $(BIN)/bootstrap-$$arch $(FUNCTION) || exit 1; \
 	done

@@ -13,8 +13,8 @@ import (
 // into a header for its traces too.
 const framesMax = 50
 
-// failure returns an error for the platform, by value: of any other type
-// aws-lambda-go would make a message of its own. exit ends the process after the
+// failure returns an error for the platform, by value, as aws-lambda-go takes
+// it. exit ends the process after the
 // response.
 func failure(e *runtime.Error, exit bool) messages.InvokeResponse_Error {
 	out := messages.InvokeResponse_Error{
