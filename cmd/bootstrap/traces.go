@@ -24,7 +24,7 @@ func openTraces(endpoint string, log *zap.Logger) (*traces, error) {
 	if endpoint == "" {
 		return nil, nil
 	}
-	otlp, err := spans.NewOTLP(endpoint)
+	otlp, err := spans.NewOTLP(endpoint, nil, log) // never through a proxy
 	if err != nil {
 		return nil, err
 	}

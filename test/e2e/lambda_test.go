@@ -420,6 +420,7 @@ func TestLambdaSendsSpansBeforeTheResponse(t *testing.T) {
 			t.Error(err)
 		}
 		sent <- string(body)
+		_, _ = io.WriteString(w, "{}")
 	}))
 	defer collector.Close()
 	f := startFunction(t, "TIDELOCK_TRACE__ENDPOINT="+collector.URL)

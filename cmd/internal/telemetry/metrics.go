@@ -6,12 +6,14 @@ package telemetry
 import (
 	"context"
 	"net/http"
+	goruntime "runtime"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/tidelock-lua/tidelock/cmd/internal/build"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/native/outcome"
 	"github.com/tidelock-lua/tidelock/runtime"
@@ -81,7 +83,13 @@ func NewMetrics() *Metrics {
 	m.abandoned = gauge("runs_abandoned", "Runs that were answered without their result, and that have not returned yet.")
 	dropped := newRenamed("due_times_dropped_total", "planned_times_dropped_total", "Due times of schedules that won't be run.")
 	m.dropped = dropped
+	info := prometheus.NewGauge(prometheus.GaugeOpts{
+		Namespace: namespace, Name: "build_info", Help: "1; its labels tell which build of the program runs.",
+		ConstLabels: prometheus.Labels{"version": build.Version(), "revision": build.Revision(), "goversion": goruntime.Version()},
+	})
+	info.Set(1)
 	m.registry.MustRegister(
+		info,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		m.runs, m.running, m.runSeconds, waits, interrupts, m.lockAttempts, m.lockWaits, m.lockHolds, m.leaseUsed,
 		m.lockReleases, resolved.Counter, resolved.old, m.clockAhead, blocked, m.refused, m.abandoned, dropped.Counter, dropped.old,
