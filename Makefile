@@ -5,7 +5,7 @@ PROFILE := test/bench/hook.pgo
 BIN     := bin
 # What the programs answer to "which version".
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
-STAMP   := -X github.com/tidelock-lua/tidelock/cmd/internal/build.version=$(VERSION)
+VERSION_FLAG := -X github.com/tidelock-lua/tidelock/cmd/internal/build.version=$(VERSION)
 
 .PHONY: help
 help: ## Print this list
@@ -40,12 +40,12 @@ sim-long: ## Simulate a million worlds of the locks, or SEEDS of them
 
 .PHONY: build
 build: ## Build bin/tidelock with the profile
-	go build -pgo=$(PROFILE) -trimpath -ldflags "$(STAMP)" -o $(BIN)/tidelock ./cmd/tidelock
+	go build -pgo=$(PROFILE) -trimpath -ldflags "$(VERSION_FLAG)" -o $(BIN)/tidelock ./cmd/tidelock
 
 .PHONY: bootstrap
 bootstrap: ## Build bin/bootstrap-*.zip for AWS Lambda (FUNCTION=folder: with its files)
 	for arch in arm64 amd64; do \
-		GOOS=linux GOARCH=$$arch CGO_ENABLED=0 go build -pgo=$(PROFILE) -trimpath -ldflags "-s -w $(STAMP)" \
+		GOOS=linux GOARCH=$$arch CGO_ENABLED=0 go build -pgo=$(PROFILE) -trimpath -ldflags "-s -w $(VERSION_FLAG)" \
 			-o $(BIN)/bootstrap-$$arch ./cmd/bootstrap && \
 		go run ./cmd/bootstrap/pack $(BIN)/bootstrap-$$arch.zip $(BIN)/bootstrap-$$arch $(FUNCTION) || exit 1; \
 	done

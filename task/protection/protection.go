@@ -11,6 +11,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -28,6 +29,10 @@ const (
 	// lasts is what is asked for: the platform's own default. It is asked for
 	// anew after half of it, and ends by itself when the task is no more.
 	lasts = 2 * time.Hour
+
+	// expiryMax is how far the expiry that the agent answers may be from what was
+	// asked for: the platform's clock is another one.
+	expiryMax = 5 * time.Minute
 
 	callTime   = 2 * time.Second // of one call of the agent
 	answerMax  = 64 << 10        // bytes of its answer
@@ -47,8 +52,11 @@ type Agent struct {
 // ECS_AGENT_URI.
 func New(uri string, log *zap.Logger) *Agent {
 	return &Agent{
-		url:    strings.TrimSuffix(uri, "/") + "/task-protection/v1/state",
-		client: &http.Client{Transport: &http.Transport{}}, // no proxy: the agent is on this machine
+		url: strings.TrimSuffix(uri, "/") + "/task-protection/v1/state",
+		client: &http.Client{
+			Transport:     &http.Transport{}, // no proxy: the agent is on this machine
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
 		log:    log,
 		jitter: rand.Float64,
 	}
@@ -97,13 +105,13 @@ func (k *keeping) tick(ctx context.Context, busy bool) {
 	case err != nil:
 		k.failed(err)
 	case want:
-		k.settled(now, "the task is protected: it has work")
+		k.protectedSince(now, "the task is protected: it has work")
 	default:
-		k.settled(time.Time{}, "the task is not protected any more: it has no work")
+		k.protectedSince(time.Time{}, "the task is not protected any more: it has no work")
 	}
 }
 
-func (k *keeping) settled(since time.Time, text string) {
+func (k *keeping) protectedSince(since time.Time, text string) {
 	if k.since.IsZero() != since.IsZero() {
 		k.log.Info(text)
 	}
@@ -126,9 +134,32 @@ func (k *keeping) failed(err error) {
 
 // answer is what the agent says; one of its fields is there.
 type answer struct {
-	Protection *struct{}                        // done
+	Protection *state                           // done
 	Failure    *struct{ Reason, Detail string } // the platform says no: DEPLOYMENT_BLOCKED
 	Error      *struct{ Code, Message string }  // it couldn't be asked
+}
+
+// state is the protection of a task.
+type state struct {
+	ProtectionEnabled *bool
+	ExpirationDate    *time.Time // nil without protection
+	TaskArn           string
+}
+
+// check returns nil if s is the state that was asked for: protection until an
+// expiry, or none.
+func (s state) check(enabled bool, expiry time.Time) error {
+	switch {
+	case s.TaskArn == "" || s.ProtectionEnabled == nil:
+		return errors.New("the agent's answer names no task and its state")
+	case *s.ProtectionEnabled != enabled:
+		return fmt.Errorf("the agent was asked for protection=%v, and answers %v", enabled, *s.ProtectionEnabled)
+	case enabled && s.ExpirationDate == nil:
+		return errors.New("the agent's answer doesn't say until when the task is protected")
+	case enabled && s.ExpirationDate.Sub(expiry).Abs() > expiryMax:
+		return fmt.Errorf("the agent was asked for protection until %v, and answers %v", expiry.UTC().Format(time.RFC3339), s.ExpirationDate.UTC().Format(time.RFC3339))
+	}
+	return nil
 }
 
 // set asks the agent once.
@@ -139,6 +170,7 @@ func (a *Agent) set(ctx context.Context, enabled bool) error {
 	if enabled {
 		body["ExpiresInMinutes"] = int(lasts / time.Minute)
 	}
+	expiry := time.Now().Add(lasts)
 	text, err := json.Marshal(body)
 	if err != nil {
 		return err
@@ -155,7 +187,7 @@ func (a *Agent) set(ctx context.Context, enabled bool) error {
 	defer response.Body.Close()
 	text, err = io.ReadAll(io.LimitReader(response.Body, answerMax))
 	if err != nil {
-		return err
+		return fmt.Errorf("the agent's answer: %w", err)
 	}
 	var got answer
 	switch err := json.Unmarshal(text, &got); {
@@ -170,5 +202,5 @@ func (a *Agent) set(ctx context.Context, enabled bool) error {
 	case got.Protection == nil:
 		return fmt.Errorf("the agent's answer says neither yes nor no")
 	}
-	return nil
+	return got.Protection.check(enabled, expiry)
 }

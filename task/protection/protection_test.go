@@ -19,7 +19,6 @@ import (
 )
 
 const (
-	yes     = `{"protection":{"ExpirationDate":"2026-11-30T12:00:00Z","ProtectionEnabled":true,"TaskArn":"arn:x"},"requestID":"1"}`
 	blocked = `{"failure":{"Arn":"arn:x","Detail":"more tasks are protected than wanted","Reason":"DEPLOYMENT_BLOCKED"},"requestID":"2"}`
 )
 
@@ -36,6 +35,7 @@ func (a *agent) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.Body = io.NopCloser(strings.NewReader(string(text)))
 	a.asked = append(a.asked, fmt.Sprintf("%v %s", time.Since(a.began).Round(time.Second), text))
 	answer := a.answers[0]
 	if len(a.answers) > 1 {
@@ -48,6 +48,19 @@ func says(status int, body string) func(*http.Request) (*http.Response, error) {
 	return func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: status, Status: http.StatusText(status), Body: io.NopCloser(strings.NewReader(body))}, nil
 	}
+}
+
+// grants answers as the platform does when it does what it was asked for.
+func grants(r *http.Request) (*http.Response, error) {
+	if wanted, _ := io.ReadAll(r.Body); strings.Contains(string(wanted), "true") {
+		return says(200, granted(2*time.Hour))(r)
+	}
+	return says(200, `{"protection":{"ProtectionEnabled":false,"TaskArn":"arn:x"},"requestID":"1"}`)(r)
+}
+
+// granted is the answer with an expiry.
+func granted(after time.Duration) string {
+	return `{"protection":{"ExpirationDate":"` + time.Now().Add(after).UTC().Format(time.RFC3339) + `","ProtectionEnabled":true,"TaskArn":"arn:x"},"requestID":"1"}`
 }
 
 func hangs(r *http.Request) (*http.Response, error) {
@@ -91,28 +104,28 @@ func TestATaskIsProtectedWhileItHasWork(t *testing.T) {
 		asked, logged  []string
 	}{
 		{name: "without work the agent is left alone",
-			life: time.Hour, answers: []func(*http.Request) (*http.Response, error){says(200, yes)}},
+			life: time.Hour, answers: []func(*http.Request) (*http.Response, error){grants}},
 		{name: "once when work begins, once when none is left",
-			life: time.Hour, from: 5 * second / 2, to: 65 * second / 2, answers: []func(*http.Request) (*http.Response, error){says(200, yes)},
+			life: time.Hour, from: 5 * second / 2, to: 65 * second / 2, answers: []func(*http.Request) (*http.Response, error){grants},
 			asked: []string{"3s " + on, "42s " + off}, logged: []string{"info", "info"}},
 		{name: "work that outlasts the protection has it renewed",
-			life: 150 * time.Minute, from: 5 * second / 2, to: 3 * time.Hour, answers: []func(*http.Request) (*http.Response, error){says(200, yes)},
+			life: 150 * time.Minute, from: 5 * second / 2, to: 3 * time.Hour, answers: []func(*http.Request) (*http.Response, error){grants},
 			asked: []string{"3s " + on, "1h0m3s " + on, "2h0m3s " + on}, logged: []string{"info"}},
 		{name: "a refusal is tried again, less and less often, and warned of once",
 			life: 30 * second, from: 5 * second / 2, to: time.Hour,
-			answers: []func(*http.Request) (*http.Response, error){says(200, blocked), says(200, blocked), says(200, blocked), says(200, yes)},
+			answers: []func(*http.Request) (*http.Response, error){says(200, blocked), says(200, blocked), says(200, blocked), grants},
 			asked:   []string{"3s " + on, "4s " + on, "6s " + on, "10s " + on}, logged: []string{"warn", "info"}},
 		{name: "an agent that hangs, refuses or speaks no JSON is asked again",
 			life: 30 * second, from: 5 * second / 2, to: time.Hour,
-			answers: []func(*http.Request) (*http.Response, error){hangs, refuses, says(500, "oops"), says(200, yes)},
+			answers: []func(*http.Request) (*http.Response, error){hangs, refuses, says(500, "oops"), grants},
 			asked:   []string{"3s " + on, "6s " + on, "8s " + on, "12s " + on}, logged: []string{"warn", "warn", "warn", "info"}},
 		{name: "protection that was perhaps granted is ended too",
 			life: time.Minute, from: 5 * second / 2, to: 7 * second / 2,
-			answers: []func(*http.Request) (*http.Response, error){hangs, says(200, yes)},
+			answers: []func(*http.Request) (*http.Response, error){hangs, grants},
 			asked:   []string{"3s " + on, "6s " + off}},
 		{name: "it is given up again and again until the agent has heard it",
 			life: time.Minute, from: 5 * second / 2, to: 7 * second / 2,
-			answers: []func(*http.Request) (*http.Response, error){says(200, yes), refuses, refuses, says(200, yes)},
+			answers: []func(*http.Request) (*http.Response, error){grants, refuses, refuses, grants},
 			asked:   []string{"3s " + on, "13s " + off, "14s " + off, "16s " + off}, logged: []string{"info", "warn", "info"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -135,7 +148,7 @@ func TestTheRequestIsThePlatforms(t *testing.T) {
 		var body map[string]any
 		json.NewDecoder(r.Body).Decode(&body)
 		got = fmt.Sprint(r.Method, " ", r.URL.Path, " ", r.Header.Get("Content-Type"), " ", body)
-		io.WriteString(w, yes)
+		io.WriteString(w, granted(2*time.Hour))
 	}))
 	defer server.Close()
 	if err := New(server.URL+"/api/v4", zap.NewNop()).set(t.Context(), true); err != nil {
@@ -144,5 +157,67 @@ func TestTheRequestIsThePlatforms(t *testing.T) {
 	want := "PUT /api/v4/task-protection/v1/state application/json map[ExpiresInMinutes:120 ProtectionEnabled:true]"
 	if got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// The task counts as protected, or as unprotected, when the platform has said just
+// that: a page that somebody else answers with changes nothing.
+func TestOnlyTheStateThatWasAskedForIsASuccess(t *testing.T) {
+	const off = `{"protection":{"ProtectionEnabled":false,"TaskArn":"arn:x"},"requestID":"1"}`
+	redirect := func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/elsewhere" {
+			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+			return
+		}
+		io.WriteString(w, granted(2*time.Hour))
+	}
+	body := func(status int, text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			io.WriteString(w, text)
+		}
+	}
+	for _, test := range []struct {
+		name    string
+		enabled bool
+		answer  http.HandlerFunc
+		want    string // "" is success
+	}{
+		{"protected", true, body(200, granted(2*time.Hour)), ""},
+		{"protected by a clock that differs", true, body(200, granted(2*time.Hour+4*time.Minute)), ""},
+		{"unprotected", false, body(200, off), ""},
+		{"unprotected, with null", false, body(200, `{"protection":{"ExpirationDate":null,"ProtectionEnabled":false,"TaskArn":"arn:x"},"failure":null,"error":null}`), ""},
+		{"unprotected instead", true, body(200, off), "asked for protection=true, and answers false"},
+		{"protected instead", false, body(200, granted(2*time.Hour)), "asked for protection=false, and answers true"},
+		{"for too short", true, body(200, granted(time.Hour)), "and answers"},
+		{"for too long", true, body(200, granted(48*time.Hour)), "and answers"},
+		{"in the past", true, body(200, granted(-time.Hour)), "and answers"},
+		{"until nobody knows", true, body(200, `{"protection":{"ProtectionEnabled":true,"TaskArn":"arn:x"}}`), "until when"},
+		{"a date that is none", true, body(200, `{"protection":{"ExpirationDate":"soon","ProtectionEnabled":true,"TaskArn":"arn:x"}}`), "the agent's answer: "},
+		{"an empty state", true, body(200, `{"protection":{}}`), "names no task and its state"},
+		{"a state without a task", false, body(200, `{"protection":{"ProtectionEnabled":false}}`), "names no task and its state"},
+		{"an empty answer", true, body(200, `{}`), "neither yes nor no"},
+		{"null", true, body(200, `null`), "neither yes nor no"},
+		{"nothing", true, body(200, ``), "the agent's answer: "},
+		{"a page", false, body(200, `<html>`), "the agent's answer: "},
+		{"a failure beside a state", true, body(200, granted(2 * time.Hour)[:len(granted(2*time.Hour))-1]+`,"failure":{"Reason":"MISSING","Detail":"d"}}`), "MISSING: d"},
+		{"a failure", true, body(200, blocked), "DEPLOYMENT_BLOCKED: "},
+		{"an error", true, body(400, `{"error":{"Code":"AccessDeniedException","Message":"m"}}`), "AccessDeniedException: m"},
+		{"another status", true, body(201, granted(2*time.Hour)), "answered 201 Created"},
+		{"no content", false, body(204, ""), "answered 204 No Content"},
+		{"a redirect", true, redirect, "answered 307 Temporary Redirect"},
+		{"an answer that breaks off", true, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "1000")
+			io.WriteString(w, granted(2*time.Hour))
+		}, "the agent's answer: unexpected EOF"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			server := httptest.NewServer(test.answer)
+			defer server.Close()
+			err := New(server.URL, zap.NewNop()).set(t.Context(), test.enabled)
+			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
 	}
 }

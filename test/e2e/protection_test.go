@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 )
 
 // A service that scales in or deploys is told to leave a task alone in which a
@@ -14,7 +15,8 @@ func TestALongRunProtectsTheTask(t *testing.T) {
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, _ := io.ReadAll(r.Body)
 		asked <- r.Method + " " + r.URL.Path + " " + string(text)
-		io.WriteString(w, `{"protection":{"ProtectionEnabled":true}}`)
+		expiry := time.Now().Add(2 * time.Hour).UTC().Format(time.RFC3339)
+		io.WriteString(w, `{"protection":{"ExpirationDate":"`+expiry+`","ProtectionEnabled":true,"TaskArn":"arn:x"},"requestID":"1"}`)
 	}))
 	defer agent.Close()
 	t.Setenv("ECS_AGENT_URI", agent.URL+"/api/one")
