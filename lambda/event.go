@@ -27,7 +27,7 @@ func (it item) responseMax() int64 {
 	if it.bytesMax > 0 {
 		return it.bytesMax
 	}
-	return responseBytesMax
+	return ResponseBytesMax
 }
 
 // event returns what the script sees.

@@ -36,9 +36,9 @@ type httpResponse struct {
 // bytesMax returns how large a response the sender takes.
 func (f responseFormat) bytesMax() int64 {
 	if f.loadBalancer {
-		return loadBalancerBytesMax
+		return LoadBalancerBytesMax
 	}
-	return responseBytesMax
+	return ResponseBytesMax
 }
 
 // encode encodes the HTTP response that a script returned: nothing, or a table
@@ -64,7 +64,7 @@ func (f responseFormat) encode(v any, max int64) ([]byte, *runtime.Error) {
 
 func (f responseFormat) tooLarge(max int64) *runtime.Error {
 	whose := "are allowed"
-	if f.loadBalancer && max == loadBalancerBytesMax {
+	if f.loadBalancer && max == LoadBalancerBytesMax {
 		whose = "a load balancer takes"
 	}
 	return runtime.Errorf(runtime.ResultTooLarge, "the answer has more bytes, as JSON with its headers, than the %d that %s", max, whose)
@@ -77,7 +77,7 @@ func (f responseFormat) failure(e *runtime.Error, requestID string) []byte {
 	if e.Code != "" {
 		body["code"] = strings.ToValidUTF8(truncate(e.Code, codeMax), "\uFFFD")
 	}
-	text, err := json.Encode(value.Map{"error": body, "request_id": requestID}, "error", responseBytesMax)
+	text, err := json.Encode(value.Map{"error": body, "request_id": requestID}, "error", ResponseBytesMax)
 	if err != nil {
 		text = []byte(`{}`) // not reached: its texts are short, and UTF-8
 	}

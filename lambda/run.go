@@ -15,8 +15,11 @@ import (
 // Bounds of a response in bytes, as it leaves: JSON with its headers, and with a
 // body that isn't text as base64.
 const (
-	responseBytesMax     = 6 << 20 // that the platform takes
-	loadBalancerBytesMax = 1 << 20 // that a load balancer takes: of more it makes status 502
+	// ResponseBytesMax is what the platform takes.
+	ResponseBytesMax = 6 << 20
+	// LoadBalancerBytesMax is what a load balancer takes. Of more it makes status
+	// 502.
+	LoadBalancerBytesMax = 1 << 20
 )
 
 // serveHTTP runs a script for an HTTP request. Errors are HTTP responses too.

@@ -106,7 +106,10 @@ func TestServeBelievesThePlatformAlone(t *testing.T) {
 		{"a page", func(w http.ResponseWriter) { _, _ = io.WriteString(w, "<html>") }, nil, "without a request id"},
 		{"a request id that leads elsewhere", func(w http.ResponseWriter) { w.Header().Set("Lambda-Runtime-Aws-Request-Id", "../x") }, nil, "without a request id"},
 		{"no content", func(w http.ResponseWriter) { invocation(w); w.WriteHeader(204) }, nil, "answered 204 No Content"},
-		{"a redirect", func(w http.ResponseWriter) { w.Header().Set("Location", "/2018-06-01/runtime/elsewhere"); w.WriteHeader(302) }, nil, "answered 302 Found"},
+		{"a redirect", func(w http.ResponseWriter) {
+			w.Header().Set("Location", "/2018-06-01/runtime/elsewhere")
+			w.WriteHeader(302)
+		}, nil, "answered 302 Found"},
 		{"an event that breaks off", func(w http.ResponseWriter) { invocation(w); cut(w) }, nil, "unexpected EOF"},
 		{"a response that was not taken", invocation, func(w http.ResponseWriter) { w.WriteHeader(200) }, "answered 200 OK"},
 		{"a response that is redirected", invocation, func(w http.ResponseWriter) {
