@@ -124,7 +124,7 @@ func (o *OTLP) send(ctx context.Context, body []byte, spans int) (again bool, er
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, answerMax+1)) // all of it, for the connection to be used again
 	switch status := response.StatusCode; {
-	case status == http.StatusTooManyRequests, status == http.StatusBadGateway, status == http.StatusServiceUnavailable, status == http.StatusGatewayTimeout:
+	case repeats(status):
 		return true, fmt.Errorf("the collector of spans answered %s", response.Status)
 	case status != http.StatusOK:
 		return false, fmt.Errorf("the collector of spans answered %s", response.Status)
@@ -132,6 +132,15 @@ func (o *OTLP) send(ctx context.Context, body []byte, spans int) (again bool, er
 		return false, fmt.Errorf("the answer of the collector of spans: %w", err)
 	}
 	return false, o.judge(text, response.Header.Get("Content-Type"), spans)
+}
+
+// repeats reports whether a status asks for the request to be repeated.
+func repeats(status int) bool {
+	switch status {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
 }
 
 // judge returns nil if an answer of status 200 is the one that OTLP has, and tells
