@@ -133,7 +133,9 @@ func TestServeBelievesThePlatformAlone(t *testing.T) {
 			}))
 			defer s.Close()
 			f := newFunction(t, all("nothing"), nil)
-			err := f.ServeAt(t.Context(), strings.TrimPrefix(s.URL, "http://"), 1)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			err := f.ServeAt(ctx, strings.TrimPrefix(s.URL, "http://"), 1)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %s", err, test.want)
 			}

@@ -485,3 +485,24 @@ func (tb *table) lockRows(id tenant.ID) int {
 	}
 	return len(page.Rows)
 }
+
+// A platform that answers with anything else than it has to ends the process.
+func TestLambdaEndsWhenThePlatformDoes(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/register"):
+			w.Header().Set("Lambda-Extension-Identifier", "1")
+		case strings.HasSuffix(r.URL.Path, "/event/next"):
+			<-r.Context().Done()
+		default:
+			w.WriteHeader(http.StatusForbidden)
+		}
+	}))
+	defer s.Close()
+	f := startFunction(t, "AWS_LAMBDA_RUNTIME_API="+strings.TrimPrefix(s.URL, "http://"))
+	f.logged("the platform answered 403 Forbidden", 1)
+	if code := f.ended(); code != 1 {
+		t.Errorf("got exit code %d, want 1", code)
+	}
+}
