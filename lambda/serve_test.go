@@ -124,6 +124,8 @@ func TestServeBelievesThePlatformAlone(t *testing.T) {
 				switch {
 				case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/invocation/next"):
 					test.next(w)
+				case strings.HasSuffix(r.URL.Path, "/elsewhere"):
+					w.WriteHeader(http.StatusAccepted) // of a request that followed a redirect
 				case r.Method == http.MethodPost && test.post != nil:
 					_, _ = io.Copy(io.Discard, r.Body)
 					test.post(w)

@@ -162,7 +162,7 @@ func TestTheRequestIsThePlatforms(t *testing.T) {
 
 // The task counts as protected, or as unprotected, when the platform has said just
 // that: a page that somebody else answers with changes nothing.
-func TestOnlyTheStateThatWasAskedForIsASuccess(t *testing.T) {
+func TestOnlyTheRequestedStateIsASuccess(t *testing.T) {
 	const off = `{"protection":{"ProtectionEnabled":false,"TaskArn":"arn:x"},"requestID":"1"}`
 	redirect := func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/elsewhere" {

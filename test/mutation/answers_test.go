@@ -29,7 +29,7 @@ var answers = []mutant{
 		"./cmd/internal/spans", "TestOTLPBelieves"},
 	{"a task is protected when the agent says so", "task/protection/protection.go",
 		"return got.Protection.check(enabled, expiry)", "_ = expiry\n\treturn nil",
-		"./task/protection", "TestOnlyTheState"},
+		"./task/protection", "TestOnlyTheRequestedState"},
 	{"a task is well when it says so", "cmd/tidelock/healthcheck.go",
 		"http.StatusOK && isAnswer && *answer.OK:", "http.StatusOK:",
 		"./cmd/tidelock", "TestHealthcheck"},

@@ -131,7 +131,7 @@ func (o *OTLP) send(ctx context.Context, body []byte, spans int) (again bool, er
 	case err != nil:
 		return false, fmt.Errorf("the answer of the collector of spans: %w", err)
 	}
-	return false, o.judge(text, response.Header.Get("Content-Type"), spans)
+	return false, o.checkAnswer(text, response.Header.Get("Content-Type"), spans)
 }
 
 // repeats reports whether a status asks for the request to be repeated.
@@ -143,9 +143,9 @@ func repeats(status int) bool {
 	return false
 }
 
-// judge returns nil if an answer of status 200 is the one that OTLP has, and tells
+// checkAnswer returns nil if an answer of status 200 is the one that OTLP has, and tells
 // of no span that was refused.
-func (o *OTLP) judge(text []byte, contentType string, spans int) error {
+func (o *OTLP) checkAnswer(text []byte, contentType string, spans int) error {
 	var answer struct {
 		PartialSuccess *struct {
 			RejectedSpans json.RawMessage `json:"rejectedSpans"` // 64-bit numbers are strings in OTLP's JSON
