@@ -17,7 +17,7 @@ import (
 
 // exported sends two spans to a collector that answers by a function, and returns
 // the error, what was logged, and how often the collector was asked.
-func exported(t *testing.T, answer http.HandlerFunc) (err error, logged string, requests int) {
+func exported(t *testing.T, answer http.HandlerFunc) (logged string, requests int, err error) {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -45,7 +45,7 @@ func exported(t *testing.T, answer http.HandlerFunc) (err error, logged string, 
 	for _, e := range logs.All() {
 		logged += e.Message + fmt.Sprint(e.ContextMap())
 	}
-	return err, logged, requests
+	return logged, requests, err
 }
 
 func says(status int, contentType, body string) http.HandlerFunc {
@@ -100,7 +100,7 @@ func TestOTLPBelievesNoOtherAnswer(t *testing.T) {
 		{"too many", says(429, kind, "{}"), "answered 429 Too Many Requests", "", attemptsMax},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			err, logged, requests := exported(t, test.answer)
+			logged, requests, err := exported(t, test.answer)
 			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) || logged != test.logged || requests != test.requests {
 				t.Errorf("got %v, logged %q, %d requests; want %q, %q, %d", err, logged, requests, test.want, test.logged, test.requests)
 			}
@@ -110,7 +110,7 @@ func TestOTLPBelievesNoOtherAnswer(t *testing.T) {
 
 func TestOTLPRepeatsWhatABusyCollectorRefused(t *testing.T) {
 	n := 0
-	err, _, _ := exported(t, func(w http.ResponseWriter, r *http.Request) {
+	_, _, err := exported(t, func(w http.ResponseWriter, r *http.Request) {
 		if n++; n < 3 {
 			w.WriteHeader(502)
 			return
@@ -151,7 +151,7 @@ func TestOTLPEndpoint(t *testing.T) {
 func TestOTLPSendsTheHeadersOfTheEnvironment(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "Authorization=Bearer%20a=b, x-team = c ,, =, bad=%zz")
 	got := http.Header{}
-	if err, _, _ := exported(t, func(w http.ResponseWriter, r *http.Request) {
+	if _, _, err := exported(t, func(w http.ResponseWriter, r *http.Request) {
 		got = r.Header
 		_, _ = io.WriteString(w, "{}")
 	}); err != nil {
