@@ -13,12 +13,12 @@ import (
 // into a header for its traces too.
 const framesMax = 50
 
-// failure returns an error for the platform, by value: of any other type
-// aws-lambda-go would make a message of its own. exit ends the process after the
+// failure returns an error for the platform, by value, as aws-lambda-go takes
+// it. exit ends the process after the
 // response.
 func failure(e *runtime.Error, exit bool) messages.InvokeResponse_Error {
 	out := messages.InvokeResponse_Error{
-		Type: string(e.Type), Message: e.Message,
+		Type: string(e.Type), Message: truncate(e.Message, messageMax),
 		ShouldExit: exit,
 	}
 	for _, f := range e.Stack[:min(len(e.Stack), framesMax)] {
@@ -29,14 +29,18 @@ func failure(e *runtime.Error, exit bool) messages.InvokeResponse_Error {
 	return out
 }
 
-// codeMax bounds an error code in a record, in bytes: a script may raise any.
-const codeMax = 200
+// Bounds of an error in a response or a record, in bytes: a script may raise any
+// code, and a message may quote a path or a key.
+const (
+	codeMax    = 200
+	messageMax = 8 << 10
+)
 
-func truncateCode(code string) string {
-	if len(code) <= codeMax {
-		return code
+func truncate(text string, max int) string {
+	if len(text) <= max {
+		return text
 	}
-	return strings.ToValidUTF8(code[:codeMax], "") + "..."
+	return strings.ToValidUTF8(text[:max], "") + "..."
 }
 
 // Bounds of an error in a record of the log, which collectors split at 16 KiB:
@@ -56,7 +60,7 @@ func errorFields(e *runtime.Error) []zap.Field {
 		zap.String("errorType", string(e.Type)), zap.String("errorMessage", message), zap.Bool("retryable", e.Retryable),
 	}
 	if e.Code != "" {
-		fields = append(fields, zap.String("errorCode", truncateCode(e.Code)))
+		fields = append(fields, zap.String("errorCode", truncate(e.Code, codeMax)))
 	}
 	if len(e.Stack) > 0 {
 		fields = append(fields, zap.Any("stack", e.Stack[:min(len(e.Stack), loggedFramesMax)]))

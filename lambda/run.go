@@ -13,8 +13,15 @@ import (
 	"github.com/tidelock-lua/tidelock/runtime/runlog"
 )
 
-// responseBytesMax is the largest response that the platform takes.
-const responseBytesMax = 6 << 20
+// Bounds of a response in bytes, as it leaves: JSON with its headers, and with a
+// body that isn't text as base64.
+const (
+	// ResponseBytesMax is what the platform takes.
+	ResponseBytesMax = 6 << 20
+	// LoadBalancerBytesMax is what a load balancer takes. Of more it makes status
+	// 502.
+	LoadBalancerBytesMax = 1 << 20
+)
 
 // serveHTTP runs a script for an HTTP request. Errors are HTTP responses too.
 func (h *Host) serveHTTP(i *invocation, m value.Map) ([]byte, *runtime.Error) {
@@ -68,7 +75,7 @@ func (h *Host) invocation(i *invocation, it item) (*runtime.Invocation, *runtime
 	}
 	inv.ID = runtime.NewID(h.Clock.Now().Wall)
 	inv.Event, inv.Encode = event, it.encode
-	inv.Limits.ResultBytes = min(inv.Limits.WithDefaults().ResultBytes, responseBytesMax)
+	inv.Limits.ResultBytes = min(inv.Limits.WithDefaults().ResultBytes, it.responseMax())
 	inv.Log = h.RunLog(i.log, inv)
 	return inv, nil
 }

@@ -47,6 +47,7 @@ func NewMetrics() *Metrics {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	f := factory{promauto.With(registry)}
+	f.buildInfo()
 	return &Metrics{
 		registry: registry,
 
