@@ -1,7 +1,9 @@
 # One image for Fargate (entry point tidelock) and for Lambda (entry point
-# /usr/local/bin/bootstrap): static programs, CA roots and time zones, run by
-# nobody. Build it where your scripts and tidelock.yaml are copied to /app.
-# The compiler runs on the builder's own kind of machine.
+# /usr/local/bin/bootstrap). It holds static programs, CA roots and time zones,
+# and runs as an unprivileged user. Build an image of your own on top of it that
+# copies your scripts and tidelock.yaml to /app.
+#
+# The build stage runs on the builder's own platform and cross-compiles.
 FROM --platform=$BUILDPLATFORM golang:1.26-bookworm AS build
 WORKDIR /src
 COPY go.mod go.sum ./

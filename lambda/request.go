@@ -23,7 +23,7 @@ func readRequest(m value.Map) (request, *runtime.Error) {
 	context := mapOf(m, "requestContext")
 	var r request
 	var method, path, route string
-	event := value.Map{"kind": "http"}
+	event := value.Map{"kind": "http", "headers": headers(m)}
 	if call := mapOf(context, "http"); call != nil && textOf(m, "version") == "2.0" {
 		r.format.cookies = true
 		method, path, route = textOf(call, "method"), textOf(m, "rawPath"), textOf(m, "routeKey")
@@ -31,21 +31,11 @@ func readRequest(m value.Map) (request, *runtime.Error) {
 		event["query"], event["query_all"] = query(textOf(m, "rawQueryString"))
 	} else {
 		method, path = textOf(m, "httpMethod"), textOf(m, "path")
-		r.format.loadBalancer = mapOf(context, "elb") != nil
-		r.format.severalValues = mapOf(m, "multiValueHeaders") != nil
-		if r.format.loadBalancer {
-			route = textOf(mapOf(context, "elb"), "targetGroupArn")
-		} else {
-			route = method + " " + textOf(m, "resource")
-		}
-		event["ip"] = mapOf(context, "identity")["sourceIp"]
+		r.format, route = proxyFormat(m, context)
+		event["ip"], event["cookies"] = mapOf(context, "identity")["sourceIp"], cookies(strings.Split(textOf(mapOf(event, "headers"), "cookie"), ";"))
 		event["query"], event["query_all"] = restQuery(m, r.format.loadBalancer)
 	}
-	headers := headers(m)
-	if event["cookies"] == nil {
-		event["cookies"] = cookies(strings.Split(textOf(headers, "cookie"), ";"))
-	}
-	event["method"], event["path"], event["headers"] = method, path, headers
+	event["method"], event["path"] = method, path
 	event["params"], event["request_id"], event["authorizer"] = m["pathParameters"], context["requestId"], context["authorizer"]
 	r.item = item{
 		sources: requestNames(route, method, path, textOf(context, "domainName")), public: true,
@@ -63,6 +53,17 @@ func readRequest(m value.Map) (request, *runtime.Error) {
 	}
 	r.message = body
 	return r, nil
+}
+
+// proxyFormat returns the format and the route of a request of a REST API or a
+// load balancer.
+func proxyFormat(m, context value.Map) (f responseFormat, route string) {
+	f.severalValues = mapOf(m, "multiValueHeaders") != nil
+	if elb := mapOf(context, "elb"); elb != nil {
+		f.loadBalancer = true
+		return f, textOf(elb, "targetGroupArn")
+	}
+	return f, textOf(m, "httpMethod") + " " + textOf(m, "resource")
 }
 
 // defaultRoute is the gateway's name for the route that matches any request.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidelock-lua/tidelock/native/value"
 	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/runtime/runlog"
 )
 
 // responseBytesMax is the largest response that the platform takes.
@@ -51,7 +52,7 @@ func (h *Host) run(i *invocation, it item) (r *runtime.Result) {
 	if r.Error != nil && r.Error.Type == runtime.Timeout && shortened {
 		r.Error.Message = i.timedOut(inv.Limits.Timeout).Message
 	}
-	report(i.log.With(zap.String("tenantId", string(inv.Tenant)), zap.String("script", inv.Script), zap.String("runId", inv.ID)), r)
+	runRecord.Write(i.log.With(zap.String("tenantId", string(inv.Tenant)), zap.String("script", inv.Script), zap.String("runId", inv.ID)), r)
 	return r
 }
 
@@ -100,20 +101,9 @@ func (h *Host) await(i *invocation, inv *runtime.Invocation) *runtime.Result {
 	return &runtime.Result{ID: inv.ID, Error: runtime.Errorf(runtime.Timeout, "the run has not come back from a native call")}
 }
 
-// report writes one record about a run.
-func report(log *zap.Logger, r *runtime.Result) {
-	for _, incident := range r.Incidents {
-		log.Error("a native call failed in a way that the script may not see", zap.Error(incident))
-	}
-	fields := []zap.Field{
-		zap.Float64("durationMs", float64(r.Duration.Microseconds())/1000),
-		zap.Int64("instructions", r.Counters.Instructions), zap.Int64("dataOps", r.Counters.DataOps),
-	}
-	if r.Error != nil {
-		log.Error("the run failed", append(fields, errorFields(r.Error)...)...)
-		return
-	}
-	log.Debug("the run succeeded", fields...)
+var runRecord = runlog.Record{
+	Message: "the run succeeded", Level: zap.DebugLevel,
+	FailedMessage: "the run failed", FailedLevel: zap.ErrorLevel, ErrorFields: errorFields,
 }
 
 // compileTime bounds the time for compiling scripts ahead.

@@ -113,8 +113,8 @@ func (l *locks) exec(ctx context.Context, cmd *cobra.Command, name string, comma
 // supervise runs a command until it exits or [clock.Dual.ElapsedMax] reaches
 // end.
 func (l *locks) supervise(ctx context.Context, cmd *cobra.Command, path string, command []string, end, killAfter time.Duration) error {
-	// Where the system can kill the child of a process that dies, it does so
-	// when the thread dies that started it.
+	// On Linux the child is killed when the thread that started it dies, so the
+	// thread has to live as long as the child.
 	goruntime.LockOSThread()
 	defer goruntime.UnlockOSThread()
 	signals := make(chan os.Signal, 16)
@@ -122,7 +122,7 @@ func (l *locks) supervise(ctx context.Context, cmd *cobra.Command, path string, 
 	signal.Notify(signals, syscall.SIGCHLD)
 	defer signal.Stop(signals)
 	if ctx.Err() != nil {
-		return interruptedBy(ctx) // before signals came here
+		return interruptedBy(ctx) // by a signal before they were sent to this channel
 	}
 	descendants := becomeSubreaper()
 	child := &exec.Cmd{

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"go.uber.org/zap"
 
 	"github.com/tidelock-lua/tidelock/cmd/internal/wire"
 	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/runtime/runlog"
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
@@ -82,9 +82,7 @@ func runScript(cmd *cobra.Command, path string, f runFlags) error {
 	defer stop()
 	inv.Log = wire.ScriptLog(log, inv)
 	result := program.Engine.Run(ctx, *inv)
-	for _, incident := range result.Incidents {
-		log.Error("a native call failed in a way that the script may not see", zap.Error(incident))
-	}
+	runlog.Incidents(log, result.Incidents...)
 	if result.Error != nil {
 		return reportFailure(cmd, result.Error, inv)
 	}

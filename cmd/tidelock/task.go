@@ -21,7 +21,9 @@ import (
 	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/task"
+	"github.com/tidelock-lua/tidelock/task/api"
 	"github.com/tidelock-lua/tidelock/task/protection"
+	"github.com/tidelock-lua/tidelock/task/schedule"
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
@@ -68,18 +70,18 @@ func serve(cmd *cobra.Command) error {
 		return err
 	}
 	defer done()
-	api, err := net.Listen("tcp", c.Task.Listen)
+	listener, err := net.Listen("tcp", c.Task.Listen)
 	if err != nil {
 		return err
 	}
-	defer api.Close()
+	defer listener.Close()
 	internal, err := net.Listen("tcp", c.Task.InternalListen)
 	if err != nil {
 		return err
 	}
 	defer internal.Close()
 	program, err := newProgram(c, log, wire.Config{
-		HostKind: "task", Observers: watch, Listeners: []string{api.Addr().String(), internal.Addr().String()},
+		HostKind: "task", Observers: watch, Listeners: []string{listener.Addr().String(), internal.Addr().String()},
 	})
 	if err != nil {
 		return err
@@ -91,19 +93,19 @@ func serve(cmd *cobra.Command) error {
 	}
 	ctx, stop := stoppable(cmd.Context(), log, host.ForceStop)
 	defer stop()
-	log.Info("serving", zap.String("listen", api.Addr().String()), zap.String("internalListen", internal.Addr().String()),
+	log.Info("serving", zap.String("listen", listener.Addr().String()), zap.String("internalListen", internal.Addr().String()),
 		zap.Int("tenants", len(tenants)), zap.Int("schedules", len(c.Task.Schedules)), zap.Duration("stopTimeout", c.Task.StopTimeout.Value()))
 	if agent, after := os.Getenv("ECS_AGENT_URI"), c.Task.ProtectAfter.Value(); agent != "" && after > 0 {
 		go protection.New(agent, log).Keep(ctx, func() bool { return host.RunningFor(after) })
 	}
-	err = host.Serve(ctx, api, internal)
+	err = host.Serve(ctx, listener, internal)
 	log.Info("stopped", zap.Error(err))
 	return err
 }
 
 // newTask makes the host that the configuration describes.
 func newTask(c *config.Config, program *wire.Program, tenants runtime.Directory, log *zap.Logger, metrics *telemetry.Metrics) (*task.Host, error) {
-	hostName, _ := os.Hostname() // for people, who can do without
+	hostName, _ := os.Hostname() // only shown, so it may be empty
 	return task.New(task.Config{
 		Engine: program.Engine, Tenants: tenants, Clock: program.Clock,
 		Locks: program.Locks, Store: program.Store, Table: program.Store,
@@ -125,13 +127,13 @@ func newTask(c *config.Config, program *wire.Program, tenants runtime.Directory,
 
 // taskTokens are the tokens of operators and tenants, whose form has been
 // checked with the configuration.
-func taskTokens(c *config.Config) (tokens []task.Token) {
+func taskTokens(c *config.Config) (tokens []api.Token) {
 	for _, text := range c.Task.OperatorTokens {
-		tokens = append(tokens, task.Token{SHA256: strings.TrimPrefix(text, "sha256:"), Operator: true})
+		tokens = append(tokens, api.Token{SHA256: strings.TrimPrefix(text, "sha256:"), Operator: true})
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.Tenants)) {
 		for _, text := range c.Tenants[id].Tokens {
-			tokens = append(tokens, task.Token{SHA256: strings.TrimPrefix(text, "sha256:"), Tenant: tenant.ID(id)})
+			tokens = append(tokens, api.Token{SHA256: strings.TrimPrefix(text, "sha256:"), Tenant: tenant.ID(id)})
 		}
 	}
 	return tokens
@@ -149,20 +151,20 @@ func tenantLimits(c *config.Config) map[tenant.ID]task.TenantLimits {
 	return limits
 }
 
-func taskSchedules(c *config.Config) (out []task.Schedule) {
+func taskSchedules(c *config.Config) (out []schedule.Schedule) {
 	for _, name := range slices.Sorted(maps.Keys(c.Task.Schedules)) {
 		s := c.Task.Schedules[name]
-		out = append(out, task.Schedule{
+		out = append(out, schedule.Schedule{
 			Name: name, Tenant: tenant.ID(s.Tenant), Script: s.Script, Cron: s.Cron, Zone: s.Zone,
-			Overlap: task.Overlap(s.Overlap), Missed: task.Missed(s.Missed), Event: []byte(s.Event),
+			Overlap: schedule.Overlap(s.Overlap), Missed: schedule.Missed(s.Missed), Event: []byte(s.Event),
 		})
 	}
 	return out
 }
 
 // stoppable returns a context that the first signal ends. The second one calls
-// hurry.
-func stoppable(parent context.Context, log *zap.Logger, hurry func()) (context.Context, func()) {
+// forceStop.
+func stoppable(parent context.Context, log *zap.Logger, forceStop func()) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(parent)
 	signals := make(chan os.Signal, 2)
 	notifySignals(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
@@ -175,7 +177,7 @@ func stoppable(parent context.Context, log *zap.Logger, hurry func()) (context.C
 					log.Info("stopping: what runs may finish; a second signal cancels it", zap.Stringer("signal", s))
 					cancel()
 				} else {
-					hurry()
+					forceStop()
 				}
 			case <-over:
 				return

@@ -15,17 +15,17 @@ import (
 
 // Codes of the errors that native.sql raises.
 const (
-	CodeFailed      = "sql_failed"      // the server, or we, refused the statement
+	CodeFailed      = "sql_failed"      // the server, or this package, refused the statement
 	CodeUnavailable = "sql_unavailable" // the server can't be reached or used
-	CodeUnknown     = "sql_unknown"     // a write was sent, and nobody knows whether it was applied
-	CodeConflict    = "sql_conflict"    // another transaction was in the way
-	CodeUnique      = "sql_unique"      // a row with this key is there
-	CodeBusy        = "sql_busy"        // no connection, or no lock, was had in time
+	CodeUnknown     = "sql_unknown"     // a write was sent, and whether it was applied is not known
+	CodeConflict    = "sql_conflict"    // the statement conflicts with another transaction
+	CodeUnique      = "sql_unique"      // a row with this key exists
+	CodeBusy        = "sql_busy"        // no connection, or no lock, was free in time
 	CodeTooLarge    = "sql_too_large"   // a row or result is over its limit
 	CodeClosed      = "sql_closed"      // the loop or transaction is over
 )
 
-// The verbs, as errors name them.
+// The operations, as errors name them.
 const (
 	opOpen        = "open"
 	opQuery       = "query"
@@ -35,19 +35,19 @@ const (
 	opTransaction = "transaction"
 )
 
-// ended is how a call fails whose end has passed before it has sent anything.
-// Nobody sees it: the run raises that end.
-func ended() error {
+// callEnded returns the error of a call that ended before it has sent anything. No
+// script sees it: the interrupt check raises what has ended the call.
+func callEnded() error {
 	return &outcome.Error{Code: CodeFailed, Message: "the call has come to its end", Applied: outcome.AppliedNo}
 }
 
-// Unknown says whether err leaves open what became of a write.
+// Unknown reports whether the outcome of a write is unknown after err.
 func Unknown(err error) bool {
 	known, ok := errors.AsType[*outcome.Error](err)
 	return err != nil && (!ok || known.Applied == outcome.AppliedUnknown)
 }
 
-// codes are those of the kinds of trouble that a server tells of.
+// codes has the code of each kind of failure that a server reports.
 var codes = map[Kind]outcome.Error{
 	Refused:     {Code: CodeFailed},
 	Denied:      {Code: CodeUnavailable},
@@ -57,33 +57,35 @@ var codes = map[Kind]outcome.Error{
 	Unavailable: {Code: CodeUnavailable, Retryable: true},
 }
 
-// trouble is a driver's error as scripts see it. c is the call of the session
-// that has failed, and writes says whether it may have changed something.
-func (s *session) trouble(op string, err error, c *call, writes bool) error {
+// classify returns a driver's error as scripts see it. c is the call of the
+// session that has failed, and writes says whether it may have changed
+// something.
+func (s *session) classify(op string, err error, c *call, writes bool) error {
 	p := s.pool
-	f := p.driver.Explain(err)
+	f := p.driver.Classify(err)
 	e := outcome.Error{Op: op, Key: p.name, Cause: p.cause(err)}
 	switch {
-	case s.link.over.Load():
+	case s.conn.exceeded.Load():
 		e.Code, e.Message = CodeTooLarge, p.tooLarge()
 		e.Applied = applied(writes, true)
 	case c.held.Load() && !c.sent.Load():
-		return ended()
-	case f.Kind == NoAnswer && writes && c.sent.Load(), f.Kind == Unavailable && writes:
+		return callEnded()
+	case f.Kind == NoResponse && writes && c.sent.Load(), f.Kind == Unavailable && writes:
 		e.Code, e.Applied = CodeUnknown, outcome.AppliedUnknown
-		e.Message = fmt.Sprintf("the connection to %s broke off: whether the statement was carried out is not known", p.place())
-	case f.Kind == NoAnswer:
+		e.Message = fmt.Sprintf("the connection to %s broke off: whether the statement was carried out is not known", p.location())
+	case f.Kind == NoResponse:
 		e.Code, e.Retryable = CodeUnavailable, true
-		e.Message = fmt.Sprintf("the connection to %s broke off", p.place())
+		e.Message = fmt.Sprintf("the connection to %s broke off", p.location())
 		e.Applied = applied(writes, false)
 	default:
 		e.Code, e.Retryable = codes[f.Kind].Code, codes[f.Kind].Retryable
-		e.Message = p.said(f)
+		e.Message = p.serverMessage(f)
 		e.Applied = applied(writes, false)
 	}
 	return &e
 }
 
+// applied returns the outcome of a statement that has failed, "" if it only reads.
 func applied(writes, sent bool) string {
 	switch {
 	case !writes:
@@ -94,8 +96,8 @@ func applied(writes, sent bool) string {
 	return outcome.AppliedNo
 }
 
-// said is what the server has said.
-func (p *pool) said(f Failure) string {
+// serverMessage returns the server's message as scripts may see it.
+func (p *pool) serverMessage(f Failure) string {
 	text := p.secrets.message(f.Message)
 	if f.State != "" {
 		text = "SQLSTATE " + f.State + ": " + text
@@ -103,29 +105,29 @@ func (p *pool) said(f Failure) string {
 	return text
 }
 
-// notConnected is the error of an attempt to open a session.
-func (p *pool) notConnected(err error) error {
+// connectError returns the error of an attempt to open a session.
+func (p *pool) connectError(err error) error {
 	e := outcome.Error{Code: CodeUnavailable, Retryable: true, Key: p.name, Cause: p.cause(err)}
-	f := p.driver.Explain(err)
+	f := p.driver.Classify(err)
 	switch {
 	case f.Kind == Denied || f.Kind == Refused:
 		e.Retryable = false
-		e.Message = fmt.Sprintf("%s refused the connection: %s", p.place(), p.said(f))
-	case f.Kind != NoAnswer:
-		e.Message = fmt.Sprintf("%s refused the connection: %s", p.place(), p.said(f))
+		e.Message = fmt.Sprintf("%s refused the connection: %s", p.location(), p.serverMessage(f))
+	case f.Kind != NoResponse:
+		e.Message = fmt.Sprintf("%s refused the connection: %s", p.location(), p.serverMessage(f))
 	default:
 		why, retryable := unreachable(err)
 		e.Retryable = retryable
-		e.Message = fmt.Sprintf("can't connect to %s: %s", p.place(), why)
+		e.Message = fmt.Sprintf("can't connect to %s: %s", p.location(), why)
 	}
 	return &e
 }
 
-// unreachable says why a server can't be reached, without naming addresses, and
+// unreachable returns why a server can't be reached, without addresses, and
 // whether that may change.
 func unreachable(err error) (why string, retryable bool) {
 	var name *net.DNSError
-	var forbidden *blocked
+	var forbidden *blockedError
 	var certificate *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
 	var alert tls.AlertError
@@ -151,24 +153,25 @@ func unreachable(err error) (why string, retryable bool) {
 	return "the connection failed", true
 }
 
-// place is where the server is, as the configuration says it.
-func (p *pool) place() string {
+// location returns where the server is, as the configuration names it.
+func (p *pool) location() string {
 	if p.connection.File != "" {
 		return fmt.Sprintf("the file of %q", p.name)
 	}
 	return fmt.Sprintf("%q", p.connection.Host)
 }
 
-// cause keeps of an error only its text, without the secrets: drivers keep
-// their whole configuration in some.
-func (p *pool) cause(err error) error { return errors.New(p.secrets.clean(err.Error())) }
+// cause returns an error with the text of err, without secrets: some errors of
+// drivers contain their whole configuration.
+func (p *pool) cause(err error) error { return errors.New(p.secrets.redact(err.Error())) }
 
 func (p *pool) tooLarge() string {
 	return fmt.Sprintf("a row or result has more than %d bytes", p.db.options.ResultBytesMax)
 }
 
-// unsent is the error of a call that had no connection to send anything over.
-func unsent(err error, op string, writes bool) error {
+// notSent returns the error of a call that had no connection to send anything
+// over.
+func notSent(err error, op string, writes bool) error {
 	known, ok := errors.AsType[*outcome.Error](err)
 	if !ok {
 		return err

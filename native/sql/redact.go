@@ -15,18 +15,18 @@ import (
 // mask stands for a secret.
 const mask = "***"
 
-// redactor knows the secrets of a database and takes them out of texts, in
-// every form in which a text may have them.
+// redactor removes the secrets of a database from texts, in each encoding that a
+// text may have of them.
 type redactor struct {
 	mu    sync.Mutex // guards forms
 	forms []string   // the longest first
 }
 
-// secretsMax is how many forms are kept: those of the last passwords.
+// secretsMax is how many forms are kept: those of the latest passwords.
 const secretsMax = 64
 
-// learn adds a secret.
-func (r *redactor) learn(secret Secret) {
+// add adds a secret.
+func (r *redactor) add(secret Secret) {
 	s := string(secret)
 	if s == "" {
 		return
@@ -52,8 +52,8 @@ func (r *redactor) learn(secret Secret) {
 	r.forms = slices.Clone(r.forms)
 }
 
-// clean returns text without the secrets.
-func (r *redactor) clean(text string) string {
+// redact returns text without the secrets.
+func (r *redactor) redact(text string) string {
 	r.mu.Lock()
 	forms := slices.Clone(r.forms)
 	r.mu.Unlock()
@@ -64,17 +64,17 @@ func (r *redactor) clean(text string) string {
 	return text
 }
 
-// messageMax is how much of a server's message is shown, in bytes.
+// messageMax is the most of a server's message that is shown, in bytes.
 const messageMax = 1000
 
-// address is what looks like one: servers name that of who asks.
-var address = regexp.MustCompile(`\b\d{1,3}(\.\d{1,3}){3}(:\d+)?\b|\[?\b[0-9a-fA-F]{0,4}(:[0-9a-fA-F]{0,4}){3,7}\b\]?(:\d+)?`)
+// addressPattern matches IP addresses: servers name that of their client.
+var addressPattern = regexp.MustCompile(`\b\d{1,3}(\.\d{1,3}){3}(:\d+)?\b|\[?\b[0-9a-fA-F]{0,4}(:[0-9a-fA-F]{0,4}){3,7}\b\]?(:\d+)?`)
 
-// message is a server's message for scripts: one line of text, without secrets
-// and without addresses.
+// message returns a server's message for scripts: one line of text, without
+// secrets and without addresses.
 func (r *redactor) message(text string) string {
-	text = r.clean(strings.ToValidUTF8(text, "\uFFFD"))
-	text = address.ReplaceAllString(text, "(address)")
+	text = r.redact(strings.ToValidUTF8(text, "\uFFFD"))
+	text = addressPattern.ReplaceAllString(text, "(address)")
 	text = strings.Map(func(c rune) rune {
 		if unicode.IsControl(c) {
 			return ' '

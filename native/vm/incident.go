@@ -15,12 +15,17 @@ const internalError = "internal error"
 // incidentsMax bounds the errors that a run keeps for the host's log.
 const incidentsMax = 10
 
-// RecordIncident keeps an error for the host's log that no script may see.
-func (r *Run) RecordIncident(err error) {
-	if len(r.incidents) < incidentsMax {
-		r.incidents = append(r.incidents, err)
+// incidents are errors for the host's log that no script may see.
+type incidents []error
+
+func (i *incidents) record(err error) {
+	if len(*i) < incidentsMax {
+		*i = append(*i, err)
 	}
 }
+
+// RecordIncident keeps an error for the host's log that no script may see.
+func (r *Run) RecordIncident(err error) { r.incidents.record(err) }
 
 // Incidents returns what was kept for the host's log: Go panics that were turned
 // into errors of the script, and errors of modules. Scripts never see their text.
@@ -36,22 +41,22 @@ const noPosition = "index out of range [-1]"
 
 // fromPCall is the error of a PCall that panicked itself, as it does when the
 // registry is full.
-func (r *Run) fromPCall(p any) *lua.ApiError {
+func (i *incidents) fromPCall(p any) *lua.ApiError {
 	if err, ok := p.(*lua.ApiError); ok {
 		return err
 	}
 	if err, ok := p.(error); ok && strings.Contains(err.Error(), noPosition) {
-		return r.incident(callDepth)
+		return i.panicked(callDepth)
 	}
-	return r.incident(p)
+	return i.panicked(p)
 }
 
-// incident keeps a Go panic for the host and returns what the script sees.
-func (r *Run) incident(p any) *lua.ApiError {
+// panicked records a Go panic and returns the error that the script sees.
+func (i *incidents) panicked(p any) *lua.ApiError {
 	if p == callDepth {
 		return &lua.ApiError{Type: lua.ApiErrorRun, Object: lua.LString("stack overflow")}
 	}
-	r.RecordIncident(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+	i.record(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
 	return &lua.ApiError{Type: lua.ApiErrorRun, Object: lua.LString(internalError)}
 }
 

@@ -80,7 +80,7 @@ type Run struct {
 	host        any
 	values      values
 	trace       trace
-	incidents   []error
+	incidents   incidents
 	atEnd       []func()
 	onInterrupt func(lag time.Duration) // nil for none
 }

@@ -24,13 +24,13 @@ type trace struct {
 	texts []string
 }
 
-// keepTrace remembers the stack of the thread that err has unwound, because
-// err is about to be raised again on the thread below.
-func (r *Run) keepTrace(err *lua.ApiError) {
-	if r.trace.value != err.Object {
-		r.trace = trace{value: err.Object}
+// keep adds the stack of the thread that err has unwound, because err is about to
+// be raised again on the thread below.
+func (t *trace) keep(err *lua.ApiError) {
+	if t.value != err.Object {
+		*t = trace{value: err.Object}
 	}
-	r.trace.texts = append(r.trace.texts, err.StackTrace)
+	t.texts = append(t.texts, err.StackTrace)
 }
 
 // DropTrace forgets the trace, because the script has caught the error.

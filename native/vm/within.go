@@ -68,11 +68,11 @@ func (c CallResult) Finish(L *lua.LState, lead ...lua.LValue) int {
 	case c.Expired:
 		L.Error(lua.LString(DeadlineExceeded), 0)
 	case c.err != nil:
-		c.run.keepTrace(c.err)
+		c.run.trace.keep(c.err)
 		L.Error(c.err.Object, 0)
 	}
 	for _, v := range lead {
 		L.Push(v)
 	}
-	return len(lead) + c.run.moveResults(L, c.thread)
+	return len(lead) + c.run.threads.putResults(L, c.thread)
 }

@@ -53,7 +53,7 @@ function run(source)
 end
 `
 
-func TestCompileAgreesWithLuaOnRandomPrograms(t *testing.T) {
+func TestRandomProgramsAgreeWithLua(t *testing.T) {
 	if _, err := exec.LookPath("lua5.1"); err != nil {
 		t.Fatal("lua5.1 is missing; install it: apt-get install -y lua5.1")
 	}

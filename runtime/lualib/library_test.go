@@ -281,7 +281,7 @@ func TestEnvironmentsBelongToLuaFunctions(t *testing.T) {
 	})
 }
 
-func TestLoadReadsPieceByPiece(t *testing.T) {
+func TestLoadReadsInChunks(t *testing.T) {
 	check(t, []example{
 		{`local parts, i = {"return ", 4, "2"}, 0 return load(function() i = i + 1 return parts[i] end)()`, "42"},
 		{`load(function() end)()`, ""},

@@ -18,7 +18,7 @@ func (lib *Library) loadString(c call) int {
 	return lib.loadChunk(c, c.textOr(2, source), source)
 }
 
-// load reads a chunk from a function that returns it piece by piece. As in Lua
+// load reads a chunk from a function that returns it chunk by chunk. As in Lua
 // 5.1 an error of that function is an error of the chunk.
 func (lib *Library) load(c call) int {
 	reader, name := c.function(1), c.textOr(2, "=(load)")
@@ -31,19 +31,19 @@ func (lib *Library) load(c call) int {
 			c.Push(err)
 			return 2
 		}
-		var piece lua.LValue = lua.LNil
+		var chunk lua.LValue = lua.LNil
 		if n > 0 {
-			piece = c.Get(-n)
+			chunk = c.Get(-n)
 		}
 		c.Pop(1 + n)
-		switch piece := piece.(type) {
+		switch chunk := chunk.(type) {
 		case lua.LString:
-			if piece == "" {
+			if chunk == "" {
 				return lib.loadChunk(c, name, source.String())
 			}
-			source.text(string(piece))
+			source.text(string(chunk))
 		case lua.LNumber:
-			source.text(formatNumber(float64(piece)))
+			source.text(formatNumber(float64(chunk)))
 		case *lua.LNilType:
 			return lib.loadChunk(c, name, source.String())
 		default:

@@ -23,10 +23,11 @@ var rooms = []room{
 	{"tenant", nil, "who is running is known everywhere, so it knows nothing"},
 	{"native/clock", nil, "time is measured everywhere, without the interpreter"},
 	{"native/value", nil, "what crosses between Lua and Go, in plain Go"},
+	{"native/spelling", nil, "finds what a misspelt name was meant to be"},
 	{"native/outcome", []string{"native/clock"}, "how a request ended, and when it was sent and answered"},
 
 	{"native/vm", []string{"native/clock"}, "stands on gopher-lua alone: deadlines, threads, memory"},
-	{"native", []string{"native/clock", "native/outcome", "native/value", "native/vm", "tenant"}, "what authors of modules read: how a Go function becomes a field of native"},
+	{"native", []string{"native/clock", "native/outcome", "native/spelling", "native/value", "native/vm", "tenant"}, "what authors of modules read: how a Go function becomes a field of native"},
 
 	{"native/json", []string{"native/value"}, "text from and to values, no run needed"},
 	{"native/lock", []string{"native/clock", "native/outcome", "native/value", "tenant"}, "the protocol declares the table that it needs, and knows no engine"},
@@ -38,7 +39,7 @@ var rooms = []room{
 	{"native/db/dbtest", []string{"native/clock", "native/outcome", "native/value", "native/db", "native/lock", "native/lock/locktest", "tenant"}, "one contract for all engines, locks included"},
 	{"native/stream", []string{"native/clock", "native/outcome", "native/value", "native/json", "tenant"}, "records may be JSON"},
 	{"native/http", []string{"native/clock", "native/outcome", "native/value", "native/json", "native/stream", "tenant"}, "bodies are streams"},
-	{"native/sql", []string{"native/clock", "native/outcome", "native/value", "native/json", "native/stream", "tenant"}, "rows are streams of JSON too"},
+	{"native/sql", []string{"native/clock", "native/outcome", "native/spelling", "native/value", "native/json", "native/stream", "tenant"}, "rows are streams of JSON too"},
 
 	{"native/module/jsonmodule", []string{"native", "native/vm", "native/json", "native/outcome"}, "a Lua face stands on native and on its own domain"},
 	{"native/module/coremodule", []string{"native", "native/vm"}, "a Lua face stands on native and on its own domain"},
@@ -47,7 +48,7 @@ var rooms = []room{
 	{"native/module/lockmodule", []string{"native", "native/lock", "native/value", "tenant"}, "a Lua face stands on native and on its own domain"},
 	{"native/module/dbmodule", []string{"native", "native/vm", "native/db", "native/outcome", "native/value", "tenant"}, "a Lua face stands on native and on its own domain"},
 	{"native/module/streammodule", []string{"native", "native/vm", "native/stream", "native/outcome", "native/value", "native/module/jsonmodule", "tenant"}, "records are decoded as native.json does"},
-	{"native/module/httpmodule", []string{"native", "native/vm", "native/http", "native/stream", "native/outcome", "native/value", "native/module/jsonmodule", "native/module/streammodule", "tenant"}, "bodies are streams, and JSON"},
+	{"native/module/httpmodule", []string{"native", "native/vm", "native/http", "native/json", "native/stream", "native/outcome", "native/value", "native/module/jsonmodule", "native/module/streammodule", "tenant"}, "bodies are streams, and JSON"},
 	{"native/module/sqlmodule", []string{"native", "native/vm", "native/sql", "native/stream", "native/outcome", "native/value", "native/module/jsonmodule", "native/module/streammodule", "tenant"}, "rows are streams"},
 
 	{"runtime/fair", []string{"tenant"}, "one queue for processors and for invocations"},
@@ -58,13 +59,20 @@ var rooms = []room{
 		"results are JSON; print and native.context belong to every run; other modules come from the host"},
 	{"runtime/nativetest", []string{"native", "native/clock", "native/value", "native/module", "runtime", "tenant"}, "runs scripts as a host does, in fake time"},
 
+	{"runtime/runlog", []string{"runtime"}, "the record of a run, the same in all hosts"},
+
 	{"task/protection", nil, "asks Amazon ECS not to end the task"},
-	{"task/schedule", []string{"native/clock", "native/db", "native/lock", "native/outcome", "native/value", "runtime", "tenant"}, "schedules are kept in the store and guarded by locks"},
-	{"task/batch", []string{"native", "native/value", "runtime", "tenant"}, "knows how an invocation is run, not by whom"},
-	{"task/api", []string{"native/clock", "native/lock", "native/outcome", "runtime", "tenant"}, "knows how an invocation is started, not by whom"},
-	{"task", []string{"native", "native/clock", "native/db", "native/json", "native/lock", "native/value", "runtime", "runtime/fair", "task/api", "task/batch", "task/schedule", "tenant"},
-		"the host gives invocations to an engine"},
-	{"lambda", []string{"native", "native/clock", "native/json", "native/value", "runtime", "tenant"}, "a host gives invocations to an engine; answers are JSON, and end before the platform's time does"},
+	{"task/locktable", []string{"native/lock", "native/outcome", "tenant"}, "lock rows as operators see them"},
+	{"task/runner", []string{"native", "native/value", "runtime"}, "one run by an engine that may panic"},
+	{"task/runner/runnertest", []string{"native/value", "runtime", "task/runner", "tenant"}, "engines that need no Lua"},
+	{"task/schedule", []string{"native/clock", "native/db", "native/json", "native/lock", "native/outcome", "native/value", "runtime", "task/locktable", "tenant"},
+		"decides what is due; an interface starts it"},
+	{"task/batch", []string{"native", "native/value", "runtime", "runtime/runlog", "task/runner", "tenant"}, "lines in, lines out: knows the engine only"},
+	{"task/api", []string{"native/lock", "runtime", "task/locktable", "task/runner", "tenant"}, "HTTP: an interface starts, finds and cancels invocations"},
+	{"task", []string{"native", "native/clock", "native/db", "native/lock", "runtime", "runtime/fair", "runtime/runlog", "task/api", "task/locktable", "task/runner", "task/schedule", "tenant"},
+		"the host gives invocations to an engine, and puts its rooms together"},
+	{"task/tasktest", []string{"task"}, "a served host"},
+	{"lambda", []string{"native", "native/clock", "native/json", "native/value", "runtime", "runtime/runlog", "tenant"}, "a host gives invocations to an engine; answers are JSON, and end before the platform's time does"},
 
 	{"scripts", nil, "examples and their data"},
 	{"cmd/internal/config", []string{"native", "native/http", "native/sql", "runtime", "tenant", "task", "lambda"}, "reads what the rooms' options are made of"},

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/spelling"
 )
 
 // decoder decodes values into a [Config], and collects all errors in them.
@@ -219,7 +219,7 @@ func (w *walker) relocateSecret(value any) any {
 
 func (w *walker) unknown(path, known []string) {
 	key := path[len(path)-1]
-	if near := native.Nearest(key, known); near != "" {
+	if near := spelling.Nearest(key, known); near != "" {
 		w.fail(path, "unknown key, did you mean %q?", near)
 		return
 	}

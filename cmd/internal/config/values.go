@@ -23,6 +23,7 @@ const durationMax = 10 * 365 * 24 * time.Hour
 // Value returns d as a time.Duration.
 func (d Duration) Value() time.Duration { return time.Duration(d) }
 
+// String returns the duration with its units.
 func (d Duration) String() string { return time.Duration(d).String() }
 
 // UnmarshalText reads a duration.
@@ -44,6 +45,7 @@ type Threshold time.Duration
 // Value returns t as a time.Duration.
 func (t Threshold) Value() time.Duration { return time.Duration(t) }
 
+// String returns the duration with its units.
 func (t Threshold) String() string { return time.Duration(t).String() }
 
 // UnmarshalText reads a duration, or 0.
@@ -59,6 +61,7 @@ func (t *Threshold) UnmarshalText(text []byte) error {
 // 1.
 type Size int64
 
+// String returns the size in MiB if it is a multiple, or else in bytes.
 func (s Size) String() string {
 	if s%(1<<20) == 0 {
 		return strconv.FormatInt(int64(s>>20), 10) + "MiB"

@@ -1,5 +1,5 @@
--- What one line after the other is evaluated by. Variables that are not local
--- last until the end.
+-- The loop that reads, evaluates and prints lines. Variables that are not local
+-- last until the end of the session.
 local line, say = native.repl.line, native.repl.say
 local limit_ms = 30000
 
@@ -16,7 +16,7 @@ local function show(value)
   return tostring(value)
 end
 
--- compile returns a function, or nil and why there is none.
+-- compile returns a function, or nil and the error.
 local function compile(text)
   local expression = text:match("^%s*=(.*)$") or text
   local fn = loadstring("return " .. expression, "=line")

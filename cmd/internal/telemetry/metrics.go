@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/tidelock-lua/tidelock/native/lock"
@@ -41,52 +42,33 @@ type Metrics struct {
 	dropped        prometheus.Counter
 }
 
-// namespace is the prefix of all names.
-const namespace = "tidelock"
-
-// seconds are the buckets of durations, from half a millisecond to an hour.
-var seconds = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 3600}
-
 // NewMetrics returns metrics, all at zero.
 func NewMetrics() *Metrics {
-	m := &Metrics{registry: prometheus.NewRegistry()}
-	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	f := factory{promauto.With(registry)}
+	return &Metrics{
+		registry: registry,
+
+		runs:         f.counters("runs_total", "Runs that have ended, by outcome: ok, or the type of the error.", "outcome"),
+		running:      f.gauge("runs_running", "Runs in flight."),
+		runSeconds:   f.histograms("run_duration_seconds", "How long runs took.", seconds, "outcome"),
+		queueSeconds: f.histogram("queue_wait_seconds", "How long invocations waited for their run to begin."),
+		interrupts:   f.histogram("interrupt_lag_seconds", "How long a run, or code under a deadline or lease, went on after its end."),
+		lockAttempts: f.counters("lock_attempts_total", "Puts of lock rows, by outcome: applied, refused, not_applied or unknown.", "outcome"),
+		lockWaits:    f.histograms("lock_wait_seconds", "How long acquisitions of locks took.", seconds, "scope", "acquired"),
+		lockHolds:    f.histograms("lock_hold_seconds", "How long locks were held.", seconds, "scope"),
+		leaseUsed: f.histograms("lock_lease_used_ratio", "Hold time over lease; more than 1 is a holder that was stopped.",
+			[]float64{.01, .05, .1, .25, .5, .75, .9, 1, 1.01, 1.1, 2}, "scope"),
+		lockReleases: f.counters("lock_releases_total", "Releases of locks, by how: freed, lost, failed, or kept for a write in doubt.", "how"),
+		resolved: f.renamed("ambiguous_writes_resolved_total", "ambiguous_writes_healed_total",
+			"Requests in doubt, because their response was lost, that turned out to have been applied."),
+		clockAhead:     f.gauge("clock_ahead_seconds", "How far this machine's clock is ahead of the table's; 0 while it is within lock.max_skew_ms."),
+		networkBlocked: f.counter("network_blocked_total", "Requests of scripts to hosts that they may not reach."),
+		refused:        f.counters("invocations_refused_total", "Invocations that were not accepted, by the type of the error.", "type"),
+		abandoned:      f.gauge("runs_abandoned", "Runs that were answered without their result, and that have not returned yet."),
+		dropped:        f.renamed("due_times_dropped_total", "planned_times_dropped_total", "Due times of schedules that won't be run."),
 	}
-	histogram := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
-		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets}, labels)
-	}
-	gauge := func(name, help string) prometheus.Gauge {
-		return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help})
-	}
-	m.runs = counter("runs_total", "Runs that have ended, by outcome: ok, or the type of the error.", "outcome")
-	m.running = gauge("runs_running", "Runs in flight.")
-	m.runSeconds = histogram("run_duration_seconds", "How long runs took.", seconds, "outcome")
-	waits := histogram("queue_wait_seconds", "How long invocations waited for their run to begin.", seconds)
-	interrupts := histogram("interrupt_lag_seconds", "How long after its deadline a run, or code under a deadline or lease, had stopped.", seconds)
-	m.lockAttempts = counter("lock_attempts_total", "Puts of lock rows, by outcome: applied, refused, not_applied or unknown.", "outcome")
-	m.lockWaits = histogram("lock_wait_seconds", "How long acquisitions of locks took.", seconds, "scope", "acquired")
-	m.lockHolds = histogram("lock_hold_seconds", "How long locks were held.", seconds, "scope")
-	m.leaseUsed = histogram("lock_lease_used_ratio", "Hold time over lease; more than 1 is a holder that was stopped.",
-		[]float64{.01, .05, .1, .25, .5, .75, .9, 1, 1.01, 1.1, 2}, "scope")
-	m.lockReleases = counter("lock_releases_total", "Releases of locks, by how: freed, lost, failed, or kept for a write in doubt.", "how")
-	resolved := newRenamed("ambiguous_writes_resolved_total", "ambiguous_writes_healed_total",
-		"Requests in doubt, because their response was lost, that turned out to have been applied.")
-	m.clockAhead = gauge("clock_ahead_seconds", "How far this machine's clock is ahead of the table's; 0 while it is within lock.max_skew_ms.")
-	blocked := counter("network_blocked_total", "Requests of scripts to hosts that they may not reach.")
-	m.queueSeconds = waits.WithLabelValues().(prometheus.Histogram)
-	m.interrupts = interrupts.WithLabelValues().(prometheus.Histogram)
-	m.resolved, m.networkBlocked = resolved, blocked.WithLabelValues()
-	m.refused = counter("invocations_refused_total", "Invocations that were not accepted, by the type of the error.", "type")
-	m.abandoned = gauge("runs_abandoned", "Runs that were answered without their result, and that have not returned yet.")
-	dropped := newRenamed("due_times_dropped_total", "planned_times_dropped_total", "Due times of schedules that won't be run.")
-	m.dropped = dropped
-	m.registry.MustRegister(
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.runs, m.running, m.runSeconds, waits, interrupts, m.lockAttempts, m.lockWaits, m.lockHolds, m.leaseUsed,
-		m.lockReleases, resolved.Counter, resolved.old, m.clockAhead, blocked, m.refused, m.abandoned, dropped.Counter, dropped.old,
-	)
-	return m
 }
 
 // Handler serves the metrics as Prometheus reads them.

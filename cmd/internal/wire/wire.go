@@ -19,9 +19,12 @@ import (
 	"github.com/tidelock-lua/tidelock/native/module/coremodule"
 	"github.com/tidelock-lua/tidelock/native/module/dbmodule"
 	"github.com/tidelock-lua/tidelock/native/module/deadlinemodule"
+	"github.com/tidelock-lua/tidelock/native/module/httpmodule"
 	"github.com/tidelock-lua/tidelock/native/module/jsonmodule"
 	"github.com/tidelock-lua/tidelock/native/module/lockmodule"
 	"github.com/tidelock-lua/tidelock/native/module/logmodule"
+	"github.com/tidelock-lua/tidelock/native/module/sqlmodule"
+	"github.com/tidelock-lua/tidelock/native/module/streammodule"
 	"github.com/tidelock-lua/tidelock/native/sql"
 	"github.com/tidelock-lua/tidelock/native/stream"
 	"github.com/tidelock-lua/tidelock/runtime"
@@ -49,7 +52,7 @@ type Config struct {
 	Listeners []string
 	// Modules are native modules that only this program has.
 	Modules []native.Module
-	// Observers is told of runs, locks and blocked requests, besides the log.
+	// Observers observe runs, locks and blocked requests, besides the log.
 	Observers Observers
 }
 
@@ -118,12 +121,12 @@ func New(c Config) (*Program, error) {
 				coremodule.New(),
 				dbmodule.New(db.New(store, clk, tableTime.Observe)),
 				deadlinemodule.New(),
-				http.Module(client),
+				httpmodule.New(client),
 				jsonmodule.New(),
 				lockmodule.New(locks, lockmodule.Options{Process: strconv.Itoa(os.Getpid())}),
 				logmodule.New(),
-				sql.Module(databases),
-				stream.Module(stream.Options{Of: func(tenant.ID) stream.Streams { return c.Streams }}),
+				sqlmodule.New(databases),
+				streammodule.New(streammodule.Options{Streams: func(tenant.ID) stream.Streams { return c.Streams }}),
 			}, c.Modules...),
 		}),
 	}, nil

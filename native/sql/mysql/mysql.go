@@ -1,7 +1,7 @@
-// Package mysql lets native.sql talk to MySQL and MariaDB.
+// Package mysql is the driver of native.sql for MySQL and MariaDB.
 //
-// Statements with values are prepared, sent and dropped again; the server gets
-// the values beside the statement, never in it.
+// A statement with values is prepared, executed and dropped: the server gets the
+// values apart from the statement, never in its text.
 package mysql
 
 import (
@@ -24,7 +24,7 @@ func New() sql.Driver { return mysqlDriver{} }
 
 type mysqlDriver struct{}
 
-// connection is what the driver's connections can do.
+// connection is what connections of the underlying driver implement.
 type connection interface {
 	driver.Conn
 	driver.Pinger
@@ -53,7 +53,7 @@ func (mysqlDriver) Connect(ctx context.Context, t sql.Target) (sql.Session, erro
 	return s, nil
 }
 
-// connector knows how to connect. Nothing of it is read from a text.
+// connector returns how to connect. No text is parsed for it.
 func connector(t sql.Target) (driver.Connector, error) {
 	port := t.Port
 	if port == 0 {
@@ -69,7 +69,7 @@ func connector(t sql.Target) (driver.Connector, error) {
 	cfg.DialFunc = t.Dial
 	cfg.Logger = &mysql.NopLogger{}
 	cfg.Params = map[string]string{"time_zone": "'+00:00'"}
-	cfg.ClientFoundRows = true // affected is what matched, as with other databases
+	cfg.ClientFoundRows = true // affected counts the rows that matched, as in other databases
 	return mysql.NewConnector(cfg)
 }
 
@@ -85,8 +85,8 @@ func open(ctx context.Context, c driver.Connector) (connection, error) {
 	return known, nil
 }
 
-// Explain says what an error means.
-func (mysqlDriver) Explain(err error) sql.Failure {
+// Classify returns what an error means.
+func (mysqlDriver) Classify(err error) sql.Failure {
 	if r, ok := errors.AsType[*refused](err); ok {
 		return sql.Failure{Kind: sql.Refused, Message: r.message}
 	}
@@ -116,9 +116,9 @@ func kind(number uint16) sql.Kind {
 	switch number {
 	case 1213, 1020: // deadlock; changed since it was read
 		return sql.Conflict
-	case 1062, 1586: // a key is there
+	case 1062, 1586: // a key exists
 		return sql.Unique
-	case 1205, 3572: // a lock wasn't had in time, or at once
+	case 1205, 3572: // a lock wasn't free in time, or at once
 		return sql.Busy
 	case 1044, 1045, 1049, 1698, 3118, 1129, 1130: // access, database, locked account, blocked host
 		return sql.Denied
@@ -128,20 +128,20 @@ func kind(number uint16) sql.Kind {
 	return sql.Refused
 }
 
-// refused is what we say in the server's place.
+// refused is the error of a statement that the driver refuses by itself.
 type refused struct{ message string }
 
 func (r *refused) Error() string { return r.message }
 
-// session is a connection. Its calls have no end of their own: whoever wants
-// them to end cuts the network connection.
+// session is a connection. Its calls have no deadlines: to end them, the network
+// connection is cut.
 type session struct {
-	conn      connection
-	connector driver.Connector // for cancelling
-	id        int64            // the connection's number at the server
-	dirty     bool             // a statement may have left something behind
-	inside    bool             // a transaction is open
-	undone    bool             // the server may have rolled it back
+	conn       connection
+	connector  driver.Connector // for cancelling
+	id         int64            // the connection's number at the server
+	dirty      bool             // a statement may have changed the state of the session
+	inTx       bool             // a transaction is open
+	rolledBack bool             // the server may have rolled it back
 }
 
 func (s *session) connectionID() (id int64, err error) {
@@ -165,40 +165,40 @@ func (s *session) connectionID() (id int64, err error) {
 
 // Query sends a statement.
 func (s *session) Query(text string, params []any) (sql.Rows, error) {
-	if err := s.admit(text); err != nil {
+	if err := s.check(text); err != nil {
 		return nil, err
 	}
 	rows, err := s.query(text, params)
-	return rows, s.noted(err)
+	return rows, s.note(err)
 }
 
 func (s *session) query(text string, params []any) (sql.Rows, error) {
 	ctx := context.Background()
 	if len(params) == 0 {
-		answer, err := s.conn.QueryContext(ctx, text, nil)
+		rows, err := s.conn.QueryContext(ctx, text, nil)
 		if err != nil {
 			return nil, err
 		}
-		return newRows(s, answer, nil), nil
+		return newRows(s, rows, nil), nil
 	}
 	st, err := s.prepare(text, params)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := st.QueryContext(ctx, named(params))
+	rows, err := st.QueryContext(ctx, named(params))
 	if err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
-	return newRows(s, answer, st), nil
+	return newRows(s, rows, st), nil
 }
 
 // Exec sends a statement and drops its rows.
 func (s *session) Exec(text string, params []any) (sql.Result, error) {
-	if err := s.admit(text); err != nil {
+	if err := s.check(text); err != nil {
 		return sql.Result{}, err
 	}
 	r, err := s.exec(text, params)
-	return r, s.noted(err)
+	return r, s.note(err)
 }
 
 func (s *session) exec(text string, params []any) (sql.Result, error) {
@@ -229,7 +229,7 @@ func result(r driver.Result, err error) (sql.Result, error) {
 	return sql.Result{Affected: affected, LastID: last}, err
 }
 
-// statement is what the driver's prepared statements can do.
+// statement is what prepared statements of the underlying driver implement.
 type statement interface {
 	driver.Stmt
 	driver.StmtQueryContext
@@ -277,46 +277,46 @@ func (s *session) Begin(readOnly bool) error {
 		text = "START TRANSACTION READ ONLY"
 	}
 	err := s.command(text)
-	s.inside, s.undone = err == nil, false
+	s.inTx, s.rolledBack = err == nil, false
 	return err
 }
 
 // Commit commits.
 func (s *session) Commit() error {
-	if s.undone {
-		return errUndone
+	if s.rolledBack {
+		return errRolledBack
 	}
-	s.inside = false
+	s.inTx = false
 	return s.command("COMMIT")
 }
 
-// Rollback undoes the transaction.
+// Rollback rolls the transaction back.
 func (s *session) Rollback() error {
-	s.inside, s.undone = false, false
+	s.inTx, s.rolledBack = false, false
 	return s.command("ROLLBACK")
 }
 
-// forget makes the server forget what it tells of the last statements: the
-// number that an insert got, how many rows there were, warnings.
-const forget = "SELECT LAST_INSERT_ID(0) FROM (SELECT 1) AS x"
+// resetStatement clears what the server returns about the latest statements: the
+// number that an insert got, the number of rows, warnings.
+const resetStatement = "SELECT LAST_INSERT_ID(0) FROM (SELECT 1) AS x"
 
-// Reset keeps sessions that nothing else was left behind in. The protocol could
-// make any session new, but the driver can't.
+// Reset fails if other state may have changed. The protocol could reset any
+// session, but the underlying driver can't.
 func (s *session) Reset() error {
 	if s.dirty {
-		return errors.New("a statement may have left something behind")
+		return errors.New("a statement may have changed the state of the session")
 	}
-	return s.command(forget)
+	return s.command(resetStatement)
 }
 
-// Ping says whether the server still answers.
+// Ping returns an error unless the server answers.
 func (s *session) Ping() error { return s.conn.Ping(context.Background()) }
 
-// Cancel has the statement killed.
-func (s *session) Cancel(ctx context.Context) { s.kill(ctx, "KILL QUERY %d") }
+// Cancel stops the statement by KILL QUERY.
+func (s *session) Cancel(ctx context.Context) { s.stop(ctx, "KILL QUERY %d") }
 
-// kill sends a statement about this connection over another one.
-func (s *session) kill(ctx context.Context, statement string) {
+// stop sends a KILL statement for this connection over another one.
+func (s *session) stop(ctx context.Context, statement string) {
 	conn, err := open(ctx, s.connector)
 	if err != nil {
 		return // the network connection is closed anyway
@@ -328,11 +328,11 @@ func (s *session) kill(ctx context.Context, statement string) {
 // Break does nothing: the network connection is cut.
 func (s *session) Break() {}
 
-// Close says goodbye. A busy server doesn't notice by itself that nobody listens
-// any more.
+// Close closes the connection. A busy server wouldn't notice that before its
+// statement ends, so it is stopped first.
 func (s *session) Close(ctx context.Context, busy bool) {
 	if busy {
-		s.kill(ctx, "KILL %d")
+		s.stop(ctx, "KILL %d")
 	}
 	_ = s.conn.Close() // the network connection is closed in any case
 }

@@ -1,8 +1,8 @@
-// Package postgres lets native.sql talk to PostgreSQL.
+// Package postgres is the driver of native.sql for PostgreSQL.
 //
-// Values go to the server as text, and the server decides of which type a
-// placeholder is by its place; only a string for a bytea goes as it is. Results
-// come as text too, which loses nothing.
+// Values are sent as text, and the server infers the type of a placeholder from
+// its context; only a string for a bytea is sent as bytes. Results come as text
+// too, which loses nothing.
 package postgres
 
 import (
@@ -22,8 +22,8 @@ func New() sql.Driver { return driver{} }
 
 type driver struct{}
 
-// neutral is a configuration that takes nothing from the environment that
-// could change where, as whom or how we connect. Whatever matters is set after
+// neutral is a configuration that takes nothing from the environment that could
+// change the server, the user or the encryption. Whatever matters is set after
 // it has been parsed.
 const neutral = "host=/ port=5432 user=x password=x database=x passfile='' sslmode=disable"
 
@@ -55,8 +55,8 @@ func (driver) Connect(ctx context.Context, t sql.Target) (sql.Session, error) {
 	return &session{conn: conn}, nil
 }
 
-// Explain says what an error means.
-func (driver) Explain(err error) sql.Failure {
+// Classify returns what an error means.
+func (driver) Classify(err error) sql.Failure {
 	refusal, ok := errors.AsType[*refused](err)
 	if ok {
 		return sql.Failure{Kind: sql.Refused, State: refusal.state, Message: refusal.message}
@@ -71,8 +71,8 @@ func (driver) Explain(err error) sql.Failure {
 	return sql.Failure{Kind: kind(e), State: e.Code, Message: e.Message}
 }
 
-// kind of what the server has said. The first two characters of a state are
-// its class.
+// kind returns the kind of a server's error. The first two characters of a
+// state are its class.
 func kind(e *pgconn.PgError) sql.Kind {
 	switch e.Code {
 	case "40001", "40P01":
@@ -95,28 +95,28 @@ func kind(e *pgconn.PgError) sql.Kind {
 	return sql.Refused
 }
 
-// refused is what we say in the server's place.
+// refused is the error of a statement that the driver refuses by itself.
 type refused struct{ state, message string }
 
 func (r *refused) Error() string { return r.message }
 
-// session is a connection. Its calls have no end of their own: whoever wants
-// them to end cuts the network connection.
+// session is a connection. Its calls have no deadlines: to end them, the network
+// connection is cut.
 type session struct{ conn *pgconn.PgConn }
 
 // Query sends a statement.
 func (s *session) Query(text string, params []any) (sql.Rows, error) {
-	answer, err := s.send(text, params)
+	result, err := s.send(text, params)
 	if err != nil {
 		return nil, err
 	}
-	r := &rows{answer: answer}
-	if r.first = answer.NextRow(); !r.first {
-		if _, err := answer.Close(); err != nil {
+	r := &rows{result: result}
+	if r.hasRow = result.NextRow(); !r.hasRow {
+		if _, err := result.Close(); err != nil {
 			return nil, err
 		}
 	}
-	for _, field := range answer.FieldDescriptions() {
+	for _, field := range result.FieldDescriptions() {
 		r.columns = append(r.columns, field.Name)
 		r.types = append(r.types, field.DataTypeOID)
 	}
@@ -125,16 +125,16 @@ func (s *session) Query(text string, params []any) (sql.Rows, error) {
 
 // Exec sends a statement and drops its rows.
 func (s *session) Exec(text string, params []any) (sql.Result, error) {
-	answer, err := s.send(text, params)
+	result, err := s.send(text, params)
 	if err != nil {
 		return sql.Result{}, err
 	}
-	tag, err := answer.Close()
+	tag, err := result.Close()
 	return sql.Result{Affected: tag.RowsAffected()}, err
 }
 
-// send sends a statement with its values. Only if one of them is a string the
-// types of the placeholders matter, and are asked for first.
+// send sends a statement with its values. If one of them is a string, the types of
+// the placeholders matter, and the statement is prepared to get them.
 func (s *session) send(text string, params []any) (*pgconn.ResultReader, error) {
 	ctx := context.Background()
 	values, strings := make([][]byte, len(params)), false
@@ -171,7 +171,7 @@ func (s *session) send(text string, params []any) (*pgconn.ResultReader, error) 
 	return s.conn.ExecPrepared(ctx, "", values, formats, nil), nil
 }
 
-// command sends one of our own statements and returns its tag.
+// command sends a statement of the driver itself and returns its tag.
 func (s *session) command(text string) (string, error) {
 	results, err := s.conn.Exec(context.Background(), text).ReadAll()
 	if err != nil || len(results) == 0 {
@@ -196,8 +196,8 @@ const (
 	stateFailed = 'E' // in a transaction that can only be rolled back
 )
 
-// Commit commits. A transaction in which a statement has failed is rolled back
-// by the server, whatever it is asked for.
+// Commit commits. If a statement of the transaction has failed, the server
+// would roll it back instead.
 func (s *session) Commit() error {
 	switch s.conn.TxStatus() {
 	case stateFailed:
@@ -212,7 +212,7 @@ func (s *session) Commit() error {
 	return err
 }
 
-// Rollback undoes the transaction.
+// Rollback rolls the transaction back.
 func (s *session) Rollback() error {
 	if s.conn.TxStatus() == stateIdle {
 		return nil
@@ -230,7 +230,7 @@ func (s *session) Reset() error {
 	return err
 }
 
-// Ping says whether the server still answers.
+// Ping returns an error unless the server answers.
 func (s *session) Ping() error { return s.conn.Ping(context.Background()) }
 
 // Cancel sends a cancel request.
@@ -239,9 +239,9 @@ func (s *session) Cancel(ctx context.Context) { _ = s.conn.CancelRequest(ctx) } 
 // Break does nothing: the network connection is cut.
 func (s *session) Break() {}
 
-// Close says goodbye, and waits for what the driver does for connections that
-// have failed. A busy server looks neither for a goodbye nor for the end of the
-// connection before its statement ends.
+// Close closes the connection, and waits for the clean-up of the underlying
+// driver. A busy server notices neither a termination message nor the end of
+// the connection before its statement ends, so it is cancelled first.
 func (s *session) Close(ctx context.Context, busy bool) {
 	if busy {
 		s.Cancel(ctx)

@@ -13,8 +13,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native/sql"
 )
 
-// Types that don't come as the text that the server writes, by their numbers in
-// the catalog.
+// Types whose text is decoded, by their numbers in the catalog.
 const (
 	typeBool        = 16
 	typeBytea       = 17
@@ -29,25 +28,25 @@ const (
 )
 
 type rows struct {
-	answer  *pgconn.ResultReader
+	result  *pgconn.ResultReader
 	columns []string
 	types   []uint32
-	first   bool // a row has been fetched that nobody has got
+	hasRow  bool // the first row was fetched, and not returned yet
 }
 
-// Columns are the names of the columns.
+// Columns returns the names of the columns.
 func (r *rows) Columns() []string { return r.columns }
 
-// Next fills row with the next one.
+// Next fills row with the next row.
 func (r *rows) Next(row []sql.Value) error {
-	if !r.first && !r.answer.NextRow() {
-		if _, err := r.answer.Close(); err != nil {
+	if !r.hasRow && !r.result.NextRow() {
+		if _, err := r.result.Close(); err != nil {
 			return err
 		}
 		return io.EOF
 	}
-	r.first = false
-	values := r.answer.Values()
+	r.hasRow = false
+	values := r.result.Values()
 	if len(values) != len(row) {
 		return fmt.Errorf("a row of %d values for %d columns", len(values), len(row))
 	}
@@ -60,8 +59,8 @@ func (r *rows) Next(row []sql.Value) error {
 	return nil
 }
 
-// decode makes a value of its text, nil for NULL. text is overwritten by the
-// next row.
+// decode returns the value of a text, which is nil for NULL. It doesn't keep text,
+// which the next row overwrites.
 func decode(oid uint32, text []byte) (sql.Value, error) {
 	if text == nil {
 		return sql.Value{}, nil

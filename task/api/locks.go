@@ -1,0 +1,112 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/task/locktable"
+	"github.com/tidelock-lua/tidelock/tenant"
+)
+
+// hostPrefix is how the names of the host's own locks begin.
+const hostPrefix = "native:"
+
+// lockStatus is a lock's row as the API shows it.
+type lockStatus struct {
+	Name  string    `json:"name"`
+	Owner string    `json:"owner"`
+	Since time.Time `json:"since"`
+	Until time.Time `json:"until"`
+	// LeftMillis is the time until the row has run out, on this machine's clock;
+	// RanOut reports that it has, so that the next acquisition gets the lock.
+	LeftMillis int64             `json:"left_ms"`
+	RanOut     bool              `json:"ran_out"`
+	By         map[string]string `json:"by"`
+}
+
+func statusOf(row lock.Row, now time.Time) lockStatus {
+	left := row.Until.Time().Sub(now).Milliseconds()
+	return lockStatus{
+		Name: row.Name, Owner: row.Owner, Since: row.Start.Time(), Until: row.Until.Time(),
+		LeftMillis: max(left, 0), RanOut: left <= 0, By: row.By.Attributes(),
+	}
+}
+
+// locksOf returns the tenant whose locks a request is about. If the caller may
+// not see it, or there is no table of locks, it refuses the request.
+func (a *API) locksOf(w http.ResponseWriter, r *http.Request, c caller) (tenant.ID, bool) {
+	id := tenant.ID(r.PathValue("tenant"))
+	if _, known := a.config.Tenants[id]; !known || !c.may(id) {
+		refuse(w, tenantUnknown(id))
+		return "", false
+	}
+	if a.config.Locks == nil {
+		refuse(w, runtime.Errorf(requestNotFound, "there is no table of locks"))
+		return "", false
+	}
+	return id, true
+}
+
+// listLocks is GET /v1/tenants/{tenant}/locks?after=: one page of the rows.
+func (a *API) listLocks(w http.ResponseWriter, r *http.Request, c caller) {
+	id, ok := a.locksOf(w, r, c)
+	if !ok {
+		return
+	}
+	page, err := locktable.List(r.Context(), a.config.Locks, id, r.URL.Query().Get("after"))
+	if err != nil {
+		a.refuseTable(w, id, err)
+		return
+	}
+	list := struct {
+		Locks []lockStatus `json:"locks"`
+		After string       `json:"after,omitempty"`
+	}{[]lockStatus{}, page.After}
+	now := time.Now()
+	for _, row := range page.Rows {
+		list.Locks = append(list.Locks, statusOf(row, now))
+	}
+	respond(w, http.StatusOK, list)
+}
+
+// freeLock is DELETE /v1/tenants/{tenant}/locks/{name}?owner=: it removes the
+// row only if that still has this owner.
+func (a *API) freeLock(w http.ResponseWriter, r *http.Request, c caller) {
+	id, ok := a.locksOf(w, r, c)
+	if !ok {
+		return
+	}
+	name, owner := r.PathValue("name"), r.URL.Query().Get("owner")
+	switch {
+	case owner == "":
+		refuse(w, runtime.Errorf(requestInvalid, "owner: want the owner that the list of locks shows"))
+		return
+	case strings.HasPrefix(name, hostPrefix) && !c.operator:
+		refuse(w, runtime.Errorf(requestForbidden, "the lock is the host's: only an operator can free it"))
+		return
+	}
+	freed, row, err := locktable.Free(r.Context(), a.config.Locks, lock.Key{Tenant: id, Name: name}, owner)
+	switch {
+	case err != nil:
+		a.refuseTable(w, id, err)
+	case freed:
+		respond(w, http.StatusOK, map[string]bool{"freed": true})
+	case row == nil:
+		refuse(w, runtime.Errorf(requestNotFound, "nobody holds the lock %.80q", name))
+	default:
+		refuseAs(w, http.StatusConflict, runtime.Errorf(requestConflict, "the lock %.80q has another owner by now", name))
+	}
+}
+
+// refuseTable responds that the table of locks did not answer.
+func (a *API) refuseTable(w http.ResponseWriter, id tenant.ID, err error) {
+	a.config.Log.Error("the table of locks did not answer", zap.String("tenantId", string(id)), zap.Error(err))
+	e := runtime.Errorf(runtime.HostInternal, "the table did not answer")
+	e.Retryable = true
+	refuse(w, e)
+}
