@@ -86,7 +86,7 @@ func (s *requireState) load(L *lua.LState, name string, proto *lua.FunctionProto
 			delete(s.modules, name) // it failed, and may be loaded again
 		}
 	}()
-	L.Push(L.NewFunctionFromProto(proto))
+	L.Push(vm.Of(L).NewChunk(proto))
 	L.Push(lua.LString(name))
 	L.Call(1, 1)
 	module := L.Get(-1)

@@ -46,7 +46,7 @@ func (e *Engine) execute(ctx context.Context, inv Invocation, proto *lua.Functio
 	defer run.Close()
 	e.sandbox.install(run, inv.Scripts)
 
-	script := &program{chunk: run.Thread().NewFunctionFromProto(proto), event: inv.Event}
+	script := &program{chunk: run.NewChunk(proto), event: inv.Event}
 	_, failure := run.Call(script.function())
 
 	r.Counters = Counters{Instructions: run.Steps(), DataOps: env.DataOps.Used()}
@@ -58,6 +58,8 @@ func (e *Engine) execute(ctx context.Context, inv Invocation, proto *lua.Functio
 	switch {
 	case interrupt != nil:
 		r.Error = interruptError(interrupt, limits)
+		r.Error.Stack = stack(run.InterruptStack())
+		r.Error.locate()
 	case failure != nil:
 		r.Error = scriptError(failure)
 	case script.err != nil:

@@ -79,6 +79,8 @@ type Run struct {
 
 	host        any
 	values      values
+	hints       map[hintKey]string
+	chunks      []*lua.FunctionProto // that were made functions
 	trace       trace
 	incidents   incidents
 	atEnd       []func()
