@@ -26,7 +26,7 @@ var rooms = []room{
 	{"native/spelling", nil, "finds what a misspelt name was meant to be"},
 	{"native/outcome", []string{"native/clock"}, "how a request ended, and when it was sent and answered"},
 
-	{"native/vm", []string{"native/clock"}, "stands on gopher-lua alone: deadlines, threads, memory"},
+	{"native/vm", []string{"native/clock", "native/spelling"}, "stands on gopher-lua alone: deadlines, threads, memory, and what its errors say"},
 	{"native", []string{"native/clock", "native/outcome", "native/spelling", "native/value", "native/vm", "tenant"}, "what authors of modules read: how a Go function becomes a field of native"},
 
 	{"native/json", []string{"native/value"}, "text from and to values, no run needed"},

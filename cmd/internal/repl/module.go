@@ -28,14 +28,14 @@ type Console interface {
 // Module returns the module native.repl, which only the loop's run should have.
 func Module(console Console) native.Module {
 	return native.Module{Name: "repl", Funcs: []native.Func{
-		{Name: "line", Do: func(c *native.Call) error { // (prompt) -> text | nil
+		{Name: "line", Args: 1, Do: func(c *native.Call) error { // (prompt) -> text | nil
 			text, ok := console.ReadLine(c.String(1, "prompt"))
 			if !ok {
 				return c.Return(lua.LNil)
 			}
 			return c.Return(lua.LString(text))
 		}},
-		{Name: "say", Do: func(c *native.Call) error { // (text)
+		{Name: "say", Args: 1, Do: func(c *native.Call) error { // (text)
 			console.Print(c.String(1, "text"))
 			return nil
 		}},

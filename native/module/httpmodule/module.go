@@ -31,13 +31,13 @@ import (
 func New(client *http.Client) native.Module {
 	m := module{client}
 	funcs := []native.Func{
-		{Name: "request", Do: func(c *native.Call) error { // { url, method, ... } -> response
+		{Name: "request", Args: 1, Do: func(c *native.Call) error { // { url, method, ... } -> response
 			return m.do(c, "request", "", "", c.Options(1, append([]string{"url", "method"}, options...)...))
 		}},
 	}
 	for _, method := range methods { // (url, { headers, query, body | json, timeout_ms, redirects, stream }) -> response
 		name := strings.ToLower(method)
-		funcs = append(funcs, native.Func{Name: name, Do: func(c *native.Call) error {
+		funcs = append(funcs, native.Func{Name: name, Args: 2, Do: func(c *native.Call) error {
 			return m.do(c, name, method, c.String(1, "url"), c.Options(2, options...))
 		}})
 	}
@@ -53,7 +53,7 @@ type module struct{ client *http.Client }
 
 // responses is the metatable of responses, which are tables with a method; see
 // docs/http.md.
-var responses = native.Methods("response", native.Func{Name: "json", Do: bodyJSON})
+var responses = native.Methods("response", native.Func{Name: "json", Do: bodyJSON, Args: native.NoArgs})
 
 func (m module) do(c *native.Call, op, method, url string, o native.Options) error {
 	a := arguments{c, o, c.NArgs()}
