@@ -63,19 +63,32 @@ func parseError(file, source string, err error) *SyntaxError {
 	if !errors.As(err, &at) {
 		return recovered(file, err)
 	}
+	r := read(file, source, at)
 	message := at.Message
 	if words, ok := parserMessages[message]; ok {
 		message = words
 	}
-	if at.Pos.Line == parse.EOF {
-		return &SyntaxError{File: file, Line: 1 + newlines(source), Message: message + " near '<eof>'"}
+	if message == "syntax error" {
+		e := &SyntaxError{File: file, Line: r.at.Pos.Line, Column: r.at.Pos.Column, Message: r.message()}
+		if at.Pos.Line != parse.EOF {
+			e.Line = at.Pos.Line // where a token of several lines ends
+		}
+		return e
 	}
-	message += " near '" + printable(at.Token) + "'"
+	if at.Pos.Line == parse.EOF {
+		return &SyntaxError{File: file, Line: 1 + newlines(source), Message: message + " near '<eof>'" + r.begun(message)}
+	}
+	near := message + " near '" + printable(at.Token) + "'"
 	if at.Pos.Column == 0 { // the scanner is behind a newline that it didn't expect
-		return &SyntaxError{File: file, Line: at.Pos.Line - 1, Message: message}
+		return &SyntaxError{File: file, Line: at.Pos.Line - 1, Column: r.columnAfter(at.Pos.Line - 1), Message: near}
 	}
 	column := tokenColumn(source, at.Pos.Line, at.Pos.Column, at.Token)
-	return &SyntaxError{File: file, Line: at.Pos.Line, Column: column, Message: message}
+	if message == "unexpected symbol" {
+		if hint := character(r.lines[at.Pos.Line-1], column); hint != "" {
+			near = hint
+		}
+	}
+	return &SyntaxError{File: file, Line: at.Pos.Line, Column: column, Message: near}
 }
 
 // compilerMessages maps messages of gopher-lua's compiler to Lua's.
