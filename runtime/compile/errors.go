@@ -84,7 +84,7 @@ func parseError(file, source string, err error) *SyntaxError {
 	}
 	column := tokenColumn(source, at.Pos.Line, at.Pos.Column, at.Token)
 	if message == "unexpected symbol" {
-		if hint := character(r.lines[at.Pos.Line-1], column); hint != "" {
+		if hint := character(r.line(at.Pos.Line), column); hint != "" {
 			near = hint
 		}
 	}
