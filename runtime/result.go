@@ -89,14 +89,31 @@ func valueError(v lua.LValue) *Error {
 	case lua.LString:
 		return Errorf(RuntimeError, "%s", string(v))
 	case *lua.LTable:
-		if message, ok := v.RawGetString("message").(lua.LString); ok {
-			return Errorf(Raised, "%s", string(message))
-		}
-		return Errorf(Raised, "a table without a code or message")
+		return tableError(v)
 	case lua.LNumber, lua.LBool, *lua.LNilType:
 		return Errorf(Raised, "%s", v.String())
 	}
 	return Errorf(Raised, "a %s", v.Type())
+}
+
+// tableError returns the error of a table that isn't one of native's form.
+func tableError(t *lua.LTable) *Error {
+	text := func(field string) string {
+		if v := t.RawGetString(field); lua.LVCanConvToString(v) {
+			return v.String()
+		}
+		return ""
+	}
+	code, message := text("code"), text("message")
+	e := Errorf(Raised, "%s", strings.TrimPrefix(code+": "+message, ": "))
+	switch {
+	case code == "" && message == "":
+		return Errorf(Raised, "a table without a code or message: raise a string, or { code = ..., message = ... }")
+	case message == "":
+		e.Message = code
+	}
+	e.Code, e.Retryable = code, t.RawGetString("retryable") == lua.LTrue
+	return e
 }
 
 var position = regexp.MustCompile(`^([^:\n]+):(\d+): `)

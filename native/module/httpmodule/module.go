@@ -7,6 +7,7 @@
 package httpmodule
 
 import (
+	"fmt"
 	nethttp "net/http"
 	"net/url"
 	"slices"
@@ -134,9 +135,27 @@ func bodyJSON(c *native.Call) error {
 	}
 	v, err := jsonmodule.Decode(c.Run, []byte(strings.TrimPrefix(string(text), "\ufeff")))
 	if err != nil {
-		return &outcome.Error{Code: "json_syntax", Op: "json", Message: err.Error(), Cause: err}
+		return &outcome.Error{Code: "json_syntax", Op: "json", Message: fmt.Sprintf("%v (status %s, content-type %s)", err, status(t), contentType(t)), Cause: err}
 	}
 	return c.Return(native.ToLua(c.Run, v))
+}
+
+// status and contentType are what a response says of its body: one that is no JSON
+// is a page of an error, mostly.
+func status(response *lua.LTable) string {
+	if n, ok := response.RawGetString("status").(lua.LNumber); ok {
+		return n.String()
+	}
+	return "unknown"
+}
+
+func contentType(response *lua.LTable) string {
+	if h, ok := response.RawGetString("headers").(*lua.LTable); ok {
+		if s, ok := h.RawGetString("content-type").(lua.LString); ok {
+			return fmt.Sprintf("%.100q", string(s))
+		}
+	}
+	return "not set"
 }
 
 // arguments reads the options of a request.
