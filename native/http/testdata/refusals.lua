@@ -24,7 +24,7 @@ refused("headers: more than 100 values", http.get, url, { headers = { a = (funct
 refused("headers: want a table by name", http.get, url, { headers = { "a" } })
 refused("query.a: want a string", http.get, url, { query = { a = native.json.null } })
 refused("json_value in post: json.f: function", http.post, url, { json = { f = print } })
-refused("self: got nil, want a response", function() http.get(url).json() end)
+refused("self: got no value, want a response: call it with a colon", function() http.get(url).json() end)
 
 -- What is no URL.
 for text, why in pairs{
