@@ -146,7 +146,7 @@ func TestCancellationHasThePlaceOfTheRun(t *testing.T) {
 func TestMessagesHideWhatTheCompilerAdds(t *testing.T) {
 	for _, test := range []struct{ source, want string }{
 		{`local t = {} t.a, t.b = t.x.y, 1`, "attempt to index field 'x' (a nil value)"},
-		{`local t, i = {}, 1 i, t[i].x = 2, 3`, "attempt to index field '?' (a nil value)"},
+		{`local t, i = {}, 1 i, t[i].x = 2, 3`, "attempt to index field '?' (a nil value): its key is 1"},
 		{`local a, b = nil, 1 a.x, b = 1, 2`, "attempt to index local 'a' (a nil value)"},
 		{`for k, v in rows do end`, "attempt to call global 'rows' (a nil value): 'in' takes an iterator, such as pairs(t)"},
 		{`local rows = {} for k, v in rows do end`, "attempt to call local 'rows' (a table value): a loop over a table is 'in pairs(rows)' or 'in ipairs(rows)'"},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -126,14 +127,13 @@ func referenceMessages(t *testing.T, cases []string) []string {
 	return strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
 }
 
-// withoutHints takes off what Lua doesn't say: what was probably meant, and the
-// names in a comparison.
+// luasOwn matches what Lua says too of a message: behind it stands what was
+// probably meant, or what the value is.
+var luasOwn = regexp.MustCompile(`^attempt to compare (two \w+ values|\w+ with \w+)|^attempt to .*? value\b\)?|^'for' [a-z ]+`)
+
 func withoutHints(message string) string {
-	for _, hint := range []string{", did you mean", ": was the function", ": a loop over", ": 'in' takes"} {
-		message, _, _ = strings.Cut(message, hint)
-	}
-	if strings.HasPrefix(message, "attempt to compare ") {
-		message, _, _ = strings.Cut(message, " (")
+	if own := luasOwn.FindString(message); own != "" {
+		return strings.TrimSpace(own)
 	}
 	return message
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/runtime/check"
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
@@ -64,6 +65,7 @@ func (e *Engine) execute(ctx context.Context, inv Invocation, proto *lua.Functio
 		r.Error = scriptError(failure)
 	case script.err != nil:
 		r.Error = Errorf(NotSerializable, "%s", script.err.Error())
+		r.Error.File = inv.Script
 	case inv.Encode != nil:
 		r.JSON, r.Error = inv.Encode(script.value, limits.ResultBytes)
 	default:
@@ -91,6 +93,7 @@ func (e *Engine) newRun(ctx context.Context, env *native.Env, limits tenant.Limi
 	return vm.NewRun(vm.Config{
 		Clock: e.config.Clock, Context: ctx, Host: env, OnInterrupt: e.config.Observer.Interrupted,
 		Memory: e.config.Memory, Slot: e.scheduler.newSlot(env.Tenant), Yield: e.config.Yield,
+		Instead: check.Instead,
 		Limits: vm.Limits{
 			Timeout: limits.Timeout, Instructions: limits.Instructions,
 			MemoryBytes: limits.MemoryBytes, Coroutines: limits.Coroutines,
@@ -142,5 +145,9 @@ func interruptError(in *vm.Interrupt, limits tenant.Limits) *Error {
 		}
 		return Errorf(Cancelled, "cancelled: %v", in.Reason)
 	}
-	return Errorf(LimitExceeded, "the run exceeded its limit %s of %d", in.Cause, in.Value)
+	unit := ""
+	if in.Cause == vm.Memory || in.Cause == vm.ProcessMemory {
+		unit = " bytes"
+	}
+	return Errorf(LimitExceeded, "the run exceeded its limit %s of %d%s", in.Cause, in.Value, unit)
 }

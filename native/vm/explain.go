@@ -40,14 +40,38 @@ func explain(L *lua.LState, text string) string {
 		return text
 	}
 	if f != in && (f.Parent != in || !s.callsHidden()) {
-		return position + reworded(what) // raised by a function that the script has called
+		// Raised by a function that the script has called.
+		if f.Parent == in && strings.HasPrefix(what, badArgument) {
+			return text + s.argumentHint(what)
+		}
+		return position + reworded(what)
 	}
 	return position + s.explain(what)
 }
 
+const badArgument = "bad argument #"
+
+// argumentHint names the argument that a library function has refused, if it is
+// nil.
+func (s site) argumentHint(what string) string {
+	inst := s.inst()
+	number, _, _ := strings.Cut(what[len(badArgument):], " ")
+	n, err := strconv.Atoi(number)
+	if op := opcodeOf(inst); op != lua.OP_CALL && op != lua.OP_TAILCALL || err != nil || n < 1 || !strings.HasSuffix(what, "got nil)") {
+		return ""
+	}
+	if pc, ok := lastChange(s.proto(), operandA(inst), s.pc); !ok || opcodeOf(s.proto().Code[pc]) == lua.OP_SELF {
+		return "" // functions count the arguments of methods in two ways
+	}
+	if v := s.variable(operandA(inst) + n); v.kind != "" && v.name != "?" {
+		return ": " + v.String() + " is nil"
+	}
+	return ""
+}
+
 // mayBeInstruction reports whether a text may be that of an instruction.
 func mayBeInstruction(text string) bool {
-	for _, words := range [...]string{"attempt to ", "cannot perform ", "for statement ", " undefined", "too many recursions", "registry overflow"} {
+	for _, words := range [...]string{"attempt to ", "bad argument #", "cannot perform ", "for statement ", " undefined", "too many recursions", "registry overflow"} {
 		if strings.Contains(text, words) {
 			return true
 		}
@@ -134,8 +158,24 @@ func (s site) explain(what string) string {
 		return s.explainLength(what)
 	case strings.HasPrefix(what, "attempt to compare "):
 		return s.explainComparison(what)
+	case strings.HasPrefix(what, "for statement "):
+		return reworded(what) + s.loopHint(what)
 	}
 	return reworded(what)
+}
+
+// loopHint names the bound of a numeric loop that is no number.
+func (s site) loopHint(what string) string {
+	if opcodeOf(s.inst()) != lua.OP_FORPREP {
+		return ""
+	}
+	a := operandA(s.inst())
+	for i, bound := range [...]string{"init", "limit", "step"} {
+		if strings.HasPrefix(what, "for statement "+bound) {
+			return s.named(s.operand(a + i))
+		}
+	}
+	return ""
 }
 
 // blame returns Lua's error for an operation on a value.
@@ -145,7 +185,7 @@ func (s site) blame(operation string, o operand) string {
 			return fmt.Sprintf("attempt to %s %s (a %s value)", operation, v, kindOf(o.value)) + s.hint(operation, v, o)
 		}
 	}
-	return fmt.Sprintf("attempt to %s a %s value", operation, kindOf(o.value))
+	return fmt.Sprintf("attempt to %s a %s value", operation, kindOf(o.value)) + s.valueHint(operation, o)
 }
 
 func (s site) explainCall(what string) string {
@@ -287,15 +327,26 @@ func (s site) explainComparison(what string) string {
 	if a == b {
 		text = fmt.Sprintf("attempt to compare two %s values", a)
 	}
-	return text + s.named(left, right)
+	if lua.LVCanConvToString(left.value) && lua.LVCanConvToString(right.value) { // a number and a string
+		if left.value.Type() == lua.LTNumber {
+			return text + s.named(right)
+		}
+		return text + s.named(left)
+	}
+	var wrong []operand
+	for _, o := range []operand{left, right} {
+		if !lua.LVCanConvToString(o.value) {
+			wrong = append(wrong, o)
+		}
+	}
+	return text + s.named(wrong...)
 }
 
-// named names the operands of a comparison that are to blame: neither numbers nor
-// strings, if there are such.
+// named names the operands that are to blame, in parentheses.
 func (s site) named(operands ...operand) string {
 	var names []string
 	for _, o := range operands {
-		if o.register < 0 || lua.LVCanConvToString(o.value) {
+		if o.register < 0 {
 			continue
 		}
 		if v := s.variable(o.register); v.kind != "" {

@@ -69,9 +69,10 @@ func parseError(file, source string, err error) *SyntaxError {
 		message = words
 	}
 	if message == "syntax error" {
-		e := &SyntaxError{File: file, Line: r.at.Pos.Line, Column: r.at.Pos.Column, Message: r.message()}
-		if at.Pos.Line != parse.EOF {
-			e.Line = at.Pos.Line // where a token of several lines ends
+		e := &SyntaxError{File: file, Message: r.message()}
+		e.Line, e.Column = r.at.Pos.Line, r.at.Pos.Column
+		if r.at.Type == parse.TString {
+			e.Line = at.Pos.Line // where it ends
 		}
 		return e
 	}
@@ -80,7 +81,7 @@ func parseError(file, source string, err error) *SyntaxError {
 	}
 	near := message + " near '" + printable(at.Token) + "'"
 	if at.Pos.Column == 0 { // the scanner is behind a newline that it didn't expect
-		return &SyntaxError{File: file, Line: at.Pos.Line - 1, Column: r.columnAfter(at.Pos.Line - 1), Message: near}
+		return &SyntaxError{File: file, Line: at.Pos.Line - 1, Column: r.columnAfter(at.Pos.Line - 1), Message: near + ": its closing quote is missing on this line"}
 	}
 	column := tokenColumn(source, at.Pos.Line, at.Pos.Column, at.Token)
 	if message == "unexpected symbol" {

@@ -31,7 +31,11 @@ func (r *reading) foreign() string {
 			return fmt.Sprintf(`a field of a table is name = value, or [%q] = value`, printable(last.Str))
 		}
 	}
-	return r.foreignWord()
+	hint := r.foreignWord()
+	if hint != "" {
+		r.at = last // what follows is no error
+	}
+	return hint
 }
 
 // foreignPair is foreign for two tokens without a space between them. The name of
@@ -57,9 +61,9 @@ func (r *reading) foreignPair(first, second ast.Token, n int) string {
 	case "**":
 		return "Lua's power is ^"
 	case "<>":
-		return "not equal is ~="
+		return "not equal is written ~="
 	case "===", "~==":
-		return "equal is ==, not equal is ~="
+		return "equal is written ==, not equal ~="
 	case ":=":
 		return "Lua assigns with ="
 	case "=>":
@@ -130,16 +134,16 @@ func (r *reading) target(n int) string {
 // characterHints are what characters mean that no token of Lua begins with, by
 // what the source goes on with there.
 var characterHints = []struct{ text, hint string }{
-	{"!==", "not equal is ~="}, {"!=", "not equal is ~="}, {"!", "Lua's negation is not"},
-	{"&&", "write and"}, {"||", "write or"}, {"&", "Lua 5.1 has no operators for bits"}, {"|", "Lua 5.1 has no operators for bits"},
-	{"~", "not equal is ~="},
-	{"??", "write or"}, {"?.", "write a and a.b"}, {"?", "a choice is cond and a or b"},
+	{"!==", "not equal is written ~="}, {"!=", "not equal is written ~="}, {"!", "Lua's negation is the word not"},
+	{"&&", "Lua's operator is the word and"}, {"||", "Lua's operator is the word or"}, {"&", "Lua 5.1 has no operators for bits"}, {"|", "Lua 5.1 has no operators for bits"},
+	{"~", "not equal is written ~="},
+	{"??", "Lua's operator is the word or"}, {"?.", "write a and a.b"}, {"?", "a choice is written cond and a or b"},
 	{"`", "a string is written in \" or '"},
 	{"“", "a curly quote, write \""}, {"”", "a curly quote, write \""}, {"„", "a curly quote, write \""},
 	{"‘", "a curly quote, write '"}, {"’", "a curly quote, write '"}, {"«", "a curly quote, write \""}, {"»", "a curly quote, write \""},
 	{"\u00a0", "a no-break space, write a plain one"}, {"\u200b", "an invisible space, delete it"}, {"\ufeff", "an invisible mark, delete it"},
 	{"–", "a dash, write -"}, {"—", "a dash, write -"}, {"−", "a dash, write -"}, {"…", "write three dots"},
-	{"×", "write *"}, {"≠", "not equal is ~="}, {"≤", "write <="}, {"≥", "write >="},
+	{"×", "write *"}, {"≠", "not equal is written ~="}, {"≤", "write <="}, {"≥", "write >="},
 	{"\\", "a backslash stands in strings only"}, {"@", "Lua has no '@'"}, {"$", "Lua has no '$'"},
 }
 

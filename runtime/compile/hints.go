@@ -191,7 +191,11 @@ func (r *reading) message() string {
 	case r.closesAnother(innermost):
 		return fmt.Sprintf("'%s' expected%s near %s", innermost.close, r.opened("to close", innermost), r.near())
 	}
-	return "syntax error near " + r.near() + r.afterReturn()
+	hint := r.afterReturn()
+	if hint != "" && innermost.close == "end" && r.indent(r.at.Pos.Line) == r.at.Pos.Column-1 && r.at.Pos.Column-1 <= innermost.indent {
+		return fmt.Sprintf("'end' expected%s near %s", r.opened("to close", innermost), r.near())
+	}
+	return "syntax error near " + r.near() + hint
 }
 
 // opened says where an opener stands, unless that is the line of the error.

@@ -55,7 +55,7 @@ var rooms = []room{
 	{"runtime/compile", nil, "from source to prototype: nothing of ours"},
 	{"runtime/check", []string{"runtime/compile"}, "looks at sources, runs nothing"},
 	{"runtime/lualib", []string{"native/vm", "runtime/lualib/pattern"}, "the library of scripts needs a run, nothing native"},
-	{"runtime", []string{"native", "native/clock", "native/vm", "native/json", "native/spelling", "native/value", "native/module/coremodule", "native/module/logmodule", "runtime/fair", "runtime/compile", "runtime/lualib", "tenant"},
+	{"runtime", []string{"native", "native/clock", "native/vm", "native/json", "native/spelling", "native/value", "native/module/coremodule", "native/module/logmodule", "runtime/fair", "runtime/check", "runtime/compile", "runtime/lualib", "tenant"},
 		"results are JSON; print and native.context belong to every run; other modules come from the host"},
 	{"runtime/nativetest", []string{"native", "native/clock", "native/value", "native/module", "runtime", "tenant"}, "runs scripts as a host does, in fake time"},
 

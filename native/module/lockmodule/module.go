@@ -97,7 +97,7 @@ func (m *module) arguments(c *native.Call, known ...string) (lock.Request, int, 
 		o, fn = c.Options(2, known...), 3
 	} else if c.Arg(3) != lua.LNil {
 		if c.Arg(3).Type() == lua.LTTable {
-			c.BadArg(3, "options come before the function")
+			c.BadArg(3, "options come before the function: name, options, function")
 		}
 		c.Surplus(3, 2)
 	}

@@ -11,8 +11,8 @@ local function refused(text, ...)
   assert(not ok and tostring(err):find(text, 1, true), tostring(err))
 end
 local function nothing() end
-refused("bad argument #3 to 'with' (options come before the function)", native.lock.with, "a", nothing, { lease_ms = 5 })
-refused("bad argument #3 to 'turn' (options come before the function)", native.lock.turn, "a", nothing, { lease_ms = 5 })
+refused("bad argument #3 to 'with' (options come before the function: name, options, function)", native.lock.with, "a", nothing, { lease_ms = 5 })
+refused("bad argument #3 to 'turn' (options come before the function: name, options, function)", native.lock.turn, "a", nothing, { lease_ms = 5 })
 refused("bad argument #3 to 'with' (no value expected: it takes 2)", native.lock.with, "a", nothing, 5)
 refused("bad argument #4 to 'with' (no value expected: it takes 3)", native.lock.with, "a", {}, nothing, "not passed on")
 assert(native.lock.with("a", {}, nothing, nil, nil))
