@@ -78,7 +78,7 @@ type Error struct {
 type Frame struct {
 	File     string `json:"file"`     // "" for calls that are left out
 	Line     int    `json:"line"`     // 0 for calls that are left out
-	Function string `json:"function"` // its name, or "<file:line>" of its definition
+	Function string `json:"function"` // its name, or "function at file:line" of its definition
 }
 
 func (e *Error) Error() string { return string(e.Type) + ": " + e.Message }

@@ -33,7 +33,7 @@ func TestInterruptHasThePlaceAndStackOfTheRun(t *testing.T) {
 			return 1`, runtime.Timeout, "test.lua:3|3 spin|5 work|6 main chunk"},
 		{"the function of the event", timeout, `return function(event)
 				while true do end
-			end`, runtime.Timeout, "test.lua:2|2 <test.lua:1>"},
+			end`, runtime.Timeout, "test.lua:2|2 function at test.lua:1"},
 		{"a native call", timeout, `
 			local function wait() native.sleep(60000) return 1 end
 			wait()
@@ -57,17 +57,17 @@ func TestInterruptHasThePlaceAndStackOfTheRun(t *testing.T) {
 			local co = coroutine.wrap(function() spin() return 1 end)
 			local function work() co() return 1 end
 			work()
-			return 1`, runtime.Timeout, "test.lua:2|2 spin|3 <test.lua:3>|4 work|5 main chunk"},
+			return 1`, runtime.Timeout, "test.lua:2|2 spin|3 function at test.lua:3|4 work|5 main chunk"},
 		{"under a lease", timeout, `
 			native.lock.with("l", { lease_ms = 50 }, function()
 				pcall(native.deadline.with, 1000, function() while true do end end)
 			end)
-			return 1`, runtime.RuntimeError, "test.lua:3|3 <test.lua:3>|3 <test.lua:2>|2 main chunk"},
+			return 1`, runtime.RuntimeError, "test.lua:3|3 function at test.lua:3|3 function at test.lua:2|2 main chunk"},
 		{"a timeout under a lease", timeout, `
 			native.lock.with("l", function()
 				while true do end
 			end)
-			return 1`, runtime.Timeout, "test.lua:3|3 <test.lua:2>|2 main chunk"},
+			return 1`, runtime.Timeout, "test.lua:3|3 function at test.lua:2|2 main chunk"},
 		{"instructions", tenant.Limits{Instructions: 10_000}, `
 			local n = 0
 			while true do

@@ -65,11 +65,13 @@ func (e *Engine) execute(ctx context.Context, inv Invocation, proto *lua.Functio
 		r.Error = scriptError(failure)
 	case script.err != nil:
 		r.Error = Errorf(NotSerializable, "%s", script.err.Error())
-		r.Error.File = inv.Script
 	case inv.Encode != nil:
 		r.JSON, r.Error = inv.Encode(script.value, limits.ResultBytes)
 	default:
 		r.encode(script.value, limits.ResultBytes)
+	}
+	if r.Error != nil && r.Error.File == "" {
+		r.Error.File = inv.Script
 	}
 }
 

@@ -202,7 +202,7 @@ func readEvent(stdin io.Reader, event string) (any, *runtime.Error) {
 		return nil, runtime.Errorf(runtime.EventInvalid, "%v", err)
 	}
 	value, failed := runtime.ParseEvent(text)
-	if failed != nil && isFile(event) {
+	if failed != nil && event[0] != '@' && isFile(event) {
 		failed.Message += fmt.Sprintf("; did you mean the file, --event @%s?", event)
 	}
 	return value, failed

@@ -26,7 +26,7 @@ type Frame struct {
 	File string
 	Line int
 	// Function is its name, by which it was called or else defined. A function
-	// without one has the place of its definition: "<job.lua:12>". Calls that are
+	// without one has the place of its definition: "function at job.lua:12". Calls that are
 	// left out have their number: "... (980 more)".
 	Function string
 }
@@ -179,8 +179,11 @@ func parseTraceback(text string) (frames []Frame) {
 		}
 		f := Frame{File: m[1], Function: strings.Trim(m[3], "'")}
 		f.Line, _ = strconv.Atoi(m[2])
-		if f.Function == "" || strings.HasSuffix(f.Function, ":0>") {
+		switch place, unnamed := strings.CutPrefix(f.Function, "<"); {
+		case f.Function == "", strings.HasSuffix(f.Function, ":0>"):
 			f.Function = "main chunk"
+		case unnamed:
+			f.Function = "function at " + strings.TrimSuffix(place, ">")
 		}
 		frames = append(frames, f)
 	}
@@ -214,5 +217,5 @@ func (r *Run) functionName(c openCall) string {
 			return name
 		}
 	}
-	return fmt.Sprintf("<%s:%d>", c.proto.SourceName, c.proto.LineDefined)
+	return fmt.Sprintf("function at %s:%d", c.proto.SourceName, c.proto.LineDefined)
 }

@@ -28,7 +28,7 @@ type Console interface {
 // Module returns the module native.repl, which only the loop's run should have.
 func Module(console Console) native.Module {
 	return native.Module{Name: "repl", Funcs: []native.Func{
-		{Name: "line", Args: 1, Do: func(c *native.Call) error { // (prompt) -> text | nil
+		{Name: "line", Args: native.AnyArgs, Do: func(c *native.Call) error { // (prompt) -> text | nil, also as an iterator
 			text, ok := console.ReadLine(c.String(1, "prompt"))
 			if !ok {
 				return c.Return(lua.LNil)
