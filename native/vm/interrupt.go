@@ -90,6 +90,9 @@ func (r *Run) setInterrupt(i *Interrupt) {
 // checkLimits sets the interrupt if the run is cancelled, or a deadline or the
 // instruction limit has passed by now. It reports whether there is one.
 func (r *Run) checkLimits(now time.Duration) bool {
+	if r.stop != nil && r.stop.Err() != nil && r.stopFrame < len(r.deadlines) {
+		r.deadlines.end(r.stopFrame, now)
+	}
 	switch {
 	case r.ctx.Err() != nil:
 		r.setInterrupt(&Interrupt{Cause: Cancelled, Reason: context.Cause(r.ctx)})

@@ -72,6 +72,8 @@ type Run struct {
 
 	clock     *clock.Dual
 	deadlines deadlines
+	stop      context.Context // whose end is a deadline of stopFrame; nil for none
+	stopFrame int             // index in deadlines
 	processor processor
 	limits    Limits
 	ctx       context.Context // plain Go context of the run, ends with the run

@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"context"
 	"time"
 
 	lua "github.com/yuin/gopher-lua"
@@ -25,6 +26,19 @@ type CallResult struct {
 // its caller can clean up; the caller passes the result on by
 // [CallResult.Finish].
 func (r *Run) Within(L *lua.LState, at time.Duration, fn, n int) CallResult {
+	return r.within(L, at, fn, n)
+}
+
+// WithinContext is like [Run.Within], but the function is interrupted once ctx is
+// done. It may not be called inside itself.
+func (r *Run) WithinContext(L *lua.LState, ctx context.Context, fn, n int) CallResult {
+	r.stop, r.stopFrame = ctx, len(r.deadlines)
+	result := r.within(L, never, fn, n)
+	r.stop = nil
+	return result
+}
+
+func (r *Run) within(L *lua.LState, at time.Duration, fn, n int) CallResult {
 	r.deadlines.push(at)
 	t, err := r.call(L, fn, n, nil)
 	var calls []openCall
