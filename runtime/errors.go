@@ -76,9 +76,9 @@ type Error struct {
 
 // Frame is one function on a Lua stack.
 type Frame struct {
-	File     string `json:"file"` // "" for a function of the host
-	Line     int    `json:"line"` // 0 for a function of the host
-	Function string `json:"function"`
+	File     string `json:"file"`     // "" for calls that are left out
+	Line     int    `json:"line"`     // 0 for calls that are left out
+	Function string `json:"function"` // its name, or "function at file:line" of its definition
 }
 
 func (e *Error) Error() string { return string(e.Type) + ": " + e.Message }

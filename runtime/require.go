@@ -2,12 +2,15 @@ package runtime
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
+	"path"
 	"regexp"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/tidelock-lua/tidelock/native/spelling"
 	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime/compile"
 )
@@ -59,9 +62,9 @@ func newRequire(compiler *compile.Compiler) *lua.LFunction {
 // read returns the source of a module, or raises an error.
 func (s *requireState) read(L *lua.LState, name string) string {
 	if len(name) <= moduleBytesMax && moduleName.MatchString(name) {
-		path := strings.ReplaceAll(name, ".", "/") + ".lua"
+		file := strings.ReplaceAll(name, ".", "/") + ".lua"
 		for _, root := range s.roots {
-			source, err := fs.ReadFile(root, path)
+			source, err := fs.ReadFile(root, file)
 			switch {
 			case err == nil:
 				return string(source)
@@ -71,8 +74,59 @@ func (s *requireState) read(L *lua.LState, name string) string {
 			}
 		}
 	}
-	vm.Raise(L, "module '%.100s' not found", name)
+	vm.Raise(L, "module '%.100s' not found: %s", name, s.notFound(name))
 	return ""
+}
+
+// notFound says what was tried to find a module, and what was probably meant.
+func (s *requireState) notFound(name string) string {
+	if dotted := dottedName(name); dotted != name && moduleName.MatchString(dotted) {
+		return fmt.Sprintf("names of modules have dots and no ending, write require(\"%.100s\")", dotted)
+	}
+	if len(name) > moduleBytesMax || !moduleName.MatchString(name) {
+		return "a name is made of letters, digits, _ and -, with dots for folders"
+	}
+	file := strings.ReplaceAll(name, ".", "/") + ".lua"
+	text := "the scripts' folder has no file " + file
+	if len(s.roots) != 1 {
+		text = fmt.Sprintf("none of the %d folders of scripts has a file %s", len(s.roots), file)
+	}
+	if near := s.nearest(file); near != "" {
+		text += fmt.Sprintf(", did you mean '%s'?", near)
+	}
+	return text
+}
+
+// dottedName returns the name of the module that a path leads to.
+func dottedName(path string) string {
+	path = strings.TrimSuffix(strings.TrimPrefix(path, "./"), ".lua")
+	return strings.NewReplacer("/", ".", "\\", ".").Replace(path)
+}
+
+// candidatesMax bounds the files among which a misspelt one is searched.
+const candidatesMax = 1000
+
+// nearest returns the name of a module in the same folder whose name is near to that
+// of a file that isn't there.
+func (s *requireState) nearest(file string) string {
+	folder, base := path.Split(file)
+	var names []string
+	for _, root := range s.roots {
+		entries, err := fs.ReadDir(root, path.Clean("./"+folder))
+		if err != nil {
+			continue
+		}
+		for _, e := range entries[:min(len(entries), candidatesMax)] {
+			if name, ok := strings.CutSuffix(e.Name(), ".lua"); ok && moduleName.MatchString(name) {
+				names = append(names, name)
+			}
+		}
+	}
+	near := spelling.Nearest(strings.TrimSuffix(base, ".lua"), names)
+	if near == "" {
+		return ""
+	}
+	return strings.ReplaceAll(folder, "/", ".") + near
 }
 
 // load calls a module's chunk with its name and keeps what it returns.
@@ -86,7 +140,7 @@ func (s *requireState) load(L *lua.LState, name string, proto *lua.FunctionProto
 			delete(s.modules, name) // it failed, and may be loaded again
 		}
 	}()
-	L.Push(L.NewFunctionFromProto(proto))
+	L.Push(vm.Of(L).NewChunk(proto))
 	L.Push(lua.LString(name))
 	L.Call(1, 1)
 	module := L.Get(-1)

@@ -29,7 +29,7 @@ func reportFailure(cmd *cobra.Command, e *runtime.Error, inv *runtime.Invocation
 // describe writes an error as text: type and message, where it happened
 // with the line of source, and the Lua stack.
 func describe(w io.Writer, e *runtime.Error, inv *runtime.Invocation) {
-	where := ""
+	where := e.File
 	if e.Line > 0 {
 		where = fmt.Sprintf("%s:%d", e.File, e.Line)
 	}
@@ -48,6 +48,10 @@ func describe(w io.Writer, e *runtime.Error, inv *runtime.Invocation) {
 	for i, f := range e.Stack {
 		if i == 0 {
 			fmt.Fprintln(w, "stack:")
+		}
+		if f.File == "" { // calls that are left out
+			fmt.Fprintf(w, "  %s\n", f.Function)
+			continue
 		}
 		fmt.Fprintf(w, "  %s:%d in %s\n", printable(f.File), f.Line, printable(f.Function))
 	}
@@ -78,7 +82,7 @@ func sourceLine(inv *runtime.Invocation, file string, line int) (string, bool) {
 		source = string(text)
 	}
 	lines := strings.Split(source, "\n")
-	if line > len(lines) {
+	if line < 1 || line > len(lines) {
 		return "", false
 	}
 	return strings.TrimRight(lines[line-1], "\r"), true

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -11,6 +13,7 @@ import (
 	"github.com/tidelock-lua/tidelock/cmd/internal/config"
 	"github.com/tidelock-lua/tidelock/cmd/internal/wire"
 	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/db/memory"
 	"github.com/tidelock-lua/tidelock/native/db/sqlite"
 	"github.com/tidelock-lua/tidelock/native/sql"
 	"github.com/tidelock-lua/tidelock/native/sql/mysql"
@@ -20,7 +23,7 @@ import (
 
 // addDBFlags defines the flags that name a file or a table.
 func addDBFlags(f *pflag.FlagSet) {
-	f.String("db", "", "file of the embedded database (default "+config.DefaultDBFile+", environment TIDELOCK_DB__FILE)")
+	f.String("db", "", "file of the embedded database, or :memory: (default "+config.DefaultDBFile+", environment TIDELOCK_DB__FILE)")
 	addTableFlags(f)
 }
 
@@ -72,6 +75,9 @@ func loadConfig(cmd *cobra.Command) (*config.Config, error) {
 // newProgram makes the runtime of a command. more holds what other commands
 // don't have.
 func newProgram(c *config.Config, log *zap.Logger, more wire.Config) (*wire.Program, error) {
+	if more.HostKind != "" && filepath.Base(c.DB.File) == inMemory {
+		return nil, errors.New("db.file: " + inMemory + " is for tidelock run and repl, a server needs a file or a table")
+	}
 	more.Config, more.Log, more.Embedded = c, log, openEmbedded
 	more.SQLDrivers = map[string]sql.Driver{"postgres": postgres.New(), "mysql": mysql.New(), "sqlite": sqlfile.New()}
 	if more.HostKind == "" {
@@ -80,9 +86,19 @@ func newProgram(c *config.Config, log *zap.Logger, more wire.Config) (*wire.Prog
 	return wire.New(more)
 }
 
+// inMemory is the name of the file that is none: data lasts as long as the command.
+const inMemory = ":memory:"
+
 func openEmbedded(file string, clk *clock.Dual) (wire.Store, error) {
+	if filepath.Base(file) == inMemory {
+		return memoryStore{memory.New(clk)}, nil
+	}
 	return sqlite.Open(file, clk, sqlite.Options{})
 }
+
+type memoryStore struct{ *memory.Store }
+
+func (memoryStore) Close() error { return nil }
 
 // newLog returns the log of a command, on standard error, which begins with the
 // warnings of the configuration. Libraries log to it too.

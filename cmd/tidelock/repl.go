@@ -2,12 +2,16 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"time"
 
 	"github.com/peterh/liner"
@@ -28,7 +32,7 @@ func replCommand() *cobra.Command {
 		Short: "Evaluate what is typed, line after line",
 		Long: `Evaluate what is typed, line after line, with all that scripts have. What isn't
 finished goes on in the next line; variables that aren't local last until the
-end. Each evaluation ends after 30 s. Ctrl-D ends.`,
+end. Each evaluation ends after 30 s, or by Ctrl-C. Ctrl-D ends.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runREPL(cmd, name) },
 	}
@@ -51,13 +55,18 @@ func runREPL(cmd *cobra.Command, name string) error {
 		return err
 	}
 	log := newLog(c)
-	var console repl.Console = &pipedConsole{lines: bufio.NewReader(cmd.InOrStdin()), out: cmd.OutOrStdout()}
+	ctx, stop := endedBy(cmd.Context(), syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	keys := newInterruptKey(ctx)
+	defer keys.stop()
+	var console repl.Console = &pipedConsole{interruptKey: keys, lines: bufio.NewReader(cmd.InOrStdin()), out: cmd.OutOrStdout()}
 	if in, ok := cmd.InOrStdin().(*os.File); ok && isTerminal(in) {
 		names, err := scriptNames(cmd.Context(), c, log)
 		if err != nil {
 			return err
 		}
 		editor := newLineEditor(cmd.OutOrStdout(), names)
+		editor.interruptKey = keys
 		defer editor.close()
 		console = editor
 	}
@@ -71,21 +80,77 @@ func runREPL(cmd *cobra.Command, name string) error {
 		return err
 	}
 	defer program.Close()
-	ctx, stop := interruptible(cmd.Context())
-	defer stop()
 	inv := &runtime.Invocation{
 		ID: runtime.NewID(time.Now()), Tenant: id, Script: "repl", Source: repl.Source(), Limits: c.TenantLimits(id),
 	}
 	inv.Limits.Timeout, inv.Limits.Instructions = sessionMax, 0
 	inv.Log = wire.ScriptLog(log, inv)
-	if result := program.Engine.Run(ctx, *inv); result.Error != nil {
+	if result := program.Engine.Run(keys.session, *inv); result.Error != nil {
 		return reportFailure(cmd, result.Error, nil)
 	}
 	return nil
 }
 
+// interruptKey is what Ctrl-C does: it interrupts the evaluation, so that what was
+// typed before is not lost, and ends the session only if there is none.
+type interruptKey struct {
+	session context.Context
+	end     context.CancelCauseFunc
+	signals chan os.Signal
+
+	mu        sync.Mutex // guards interrupt
+	interrupt context.CancelFunc
+}
+
+// newInterruptKey returns one for a session that ends with ctx.
+func newInterruptKey(ctx context.Context) *interruptKey {
+	k := &interruptKey{signals: make(chan os.Signal, 1)}
+	k.session, k.end = context.WithCancelCause(ctx)
+	notifySignals(k.signals, syscall.SIGINT)
+	go func() {
+		for {
+			select {
+			case <-k.signals:
+				k.press()
+			case <-k.session.Done():
+				return
+			}
+		}
+	}()
+	return k
+}
+
+func (k *interruptKey) press() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.interrupt == nil {
+		k.end(errInterrupted)
+		return
+	}
+	k.interrupt()
+}
+
+func (k *interruptKey) stop() {
+	signal.Stop(k.signals)
+	k.end(nil)
+}
+
+// Evaluating begins an evaluation that Ctrl-C interrupts.
+func (k *interruptKey) Evaluating() (ctx context.Context, done func()) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	ctx, k.interrupt = context.WithCancel(k.session)
+	return ctx, func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.interrupt()
+		k.interrupt = nil
+	}
+}
+
 // pipedConsole reads lines from a pipe or a file.
 type pipedConsole struct {
+	*interruptKey
 	lines *bufio.Reader
 	out   io.Writer
 }
@@ -100,6 +165,7 @@ func (p *pipedConsole) Print(text string) { fmt.Fprintln(p.out, printable(text))
 // lineEditor reads lines from a terminal, with a history and completion.
 type lineEditor struct {
 	*liner.State
+	*interruptKey
 	out     io.Writer
 	history string // file; "" for none
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tidelock-lua/tidelock/cmd/internal/config"
 	"github.com/tidelock-lua/tidelock/cmd/internal/wire"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/runtime/runlog"
@@ -60,6 +63,9 @@ func runScript(cmd *cobra.Command, path string, f runFlags) error {
 	}
 	c, err := loadConfig(cmd)
 	if err != nil {
+		return reportFailure(cmd, runtime.Errorf(runtime.HostConfigInvalid, "%v", err), nil)
+	}
+	if inv.Scripts, err = scriptRoots(c, inv.Tenant, path); err != nil {
 		return reportFailure(cmd, runtime.Errorf(runtime.HostConfigInvalid, "%v", err), nil)
 	}
 	timeout := inv.Limits.Timeout
@@ -115,15 +121,35 @@ func newInvocation(cmd *cobra.Command, path string, f runFlags) (*runtime.Invoca
 	if path == "-" {
 		path = "stdin"
 	}
-	root, err := os.OpenRoot(filepath.Dir(path))
-	if err != nil {
-		return nil, runtime.Errorf(runtime.ScriptNotFound, "%v", err)
-	}
 	return &runtime.Invocation{
 		ID: runtime.NewID(time.Now()), Tenant: id, Script: path, Source: string(source), Event: event,
-		Limits:  tenant.Limits{Timeout: f.timeout},
-		Scripts: []fs.FS{root.FS()},
+		Limits: tenant.Limits{Timeout: f.timeout},
 	}, nil
+}
+
+// scriptRoots returns the folders in which a script finds its modules: those of its
+// tenant, as in all hosts. A script that lies elsewhere finds those beside it first.
+func scriptRoots(c *config.Config, id tenant.ID, script string) ([]fs.FS, error) {
+	roots, err := c.ScriptRoots(id)
+	if err != nil {
+		return nil, err
+	}
+	if own := c.Tenants[string(id)].Scripts; own != "" && script != "-" && isInside(script, own) {
+		return roots, nil
+	}
+	beside, err := os.OpenRoot(filepath.Dir(script))
+	if err != nil {
+		return nil, err
+	}
+	return append([]fs.FS{beside.FS()}, roots...), nil
+}
+
+// isInside reports whether a file lies in a folder or below it.
+func isInside(file, folder string) bool {
+	file, err1 := filepath.Abs(file)
+	folder, err2 := filepath.Abs(folder)
+	path, err := filepath.Rel(folder, file)
+	return errors.Join(err1, err2, err) == nil && filepath.IsLocal(path)
 }
 
 // stdinUses counts the flags and arguments that name standard input.
@@ -175,5 +201,16 @@ func readEvent(stdin io.Reader, event string) (any, *runtime.Error) {
 	if err != nil {
 		return nil, runtime.Errorf(runtime.EventInvalid, "%v", err)
 	}
-	return runtime.ParseEvent(text)
+	value, failed := runtime.ParseEvent(text)
+	if failed != nil && event[0] != '@' && isFile(event) {
+		failed.Message += fmt.Sprintf("; did you mean the file, --event @%s?", event)
+	}
+	return value, failed
+}
+
+// isFile reports whether an event that is no JSON is the name of a file, or looks
+// like one.
+func isFile(event string) bool {
+	_, err := os.Stat(event)
+	return err == nil || len(event) < 256 && filepath.Ext(event) == ".json"
 }

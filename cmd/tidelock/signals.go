@@ -29,9 +29,14 @@ func notifySignals(to chan<- os.Signal, signals ...syscall.Signal) {
 // terminate or the end of the terminal as well, which is then reported as a
 // shutdown. A second signal ends the process at once.
 func interruptible(parent context.Context) (context.Context, func()) {
+	return endedBy(parent, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+}
+
+// endedBy is interruptible for some signals.
+func endedBy(parent context.Context, by ...syscall.Signal) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)
-	notifySignals(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	notifySignals(signals, by...)
 	go func() {
 		select {
 		case s := <-signals:

@@ -36,7 +36,12 @@ func tooManyInFlight(max int) error {
 }
 
 func notListed(t target) error {
-	return &outcome.Error{Code: CodeBlocked, Message: fmt.Sprintf("%s is not on the list of what may be reached", t)}
+	return &outcome.Error{Code: CodeBlocked, Message: fmt.Sprintf("%s is not on the list of what may be reached%s", t, wayOut(t))}
+}
+
+// wayOut says how the operator allows a target.
+func wayOut(t target) string {
+	return fmt.Sprintf(": http.allow of the configuration, or --allow-net %s, adds it", t)
 }
 
 func requestTooLarge(n int, max int64) error {

@@ -81,9 +81,13 @@ func find[T any](s *Set, op, name string, offered map[string]func() (T, error)) 
 		return nil, withContext(name, fail(CodeBusy, op, "%d streams are open in this run, which is the most", openMax))
 	case ok:
 		return open, nil
-	case len(offered) == 0:
-		return nil, withContext(name, fail(CodeUnknown, op, "there is none of this name: the host has named none"))
 	}
-	names := slices.Sorted(maps.Keys(offered))
-	return nil, withContext(name, fail(CodeUnknown, op, "there is none of this name, only %s", strings.Join(names, ", ")))
+	known := "the host has named none"
+	if len(offered) > 0 {
+		known = "the host has named " + strings.Join(slices.Sorted(maps.Keys(offered)), ", ")
+	}
+	return nil, withContext(name, fail(CodeUnknown, op, "there is none of this name: %s; tidelock run names one by --%s %.64s=FILE", known, flagOf[op], name))
 }
+
+// flagOf is the flag of tidelock run that names what a function opens.
+var flagOf = map[string]string{"open": "stream", "create": "output"}

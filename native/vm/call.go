@@ -19,7 +19,7 @@ func (r *Run) Call(fn *lua.LFunction, args ...lua.LValue) (lua.LValue, *Failure)
 	}
 	if err := r.runOn(L, len(args), nil); err != nil {
 		r.trace.keep(err)
-		return nil, &Failure{Value: err.Object, Traces: r.trace.texts}
+		return nil, &Failure{Value: err.Object, Stack: r.frames(r.trace.calls)}
 	}
 	return L.Get(1), nil
 }
@@ -60,6 +60,7 @@ func (r *Run) runOn(t *lua.LState, n int, handler *lua.LFunction) (err *lua.ApiE
 			err = r.incidents.fromPCall(p)
 		}
 	}()
+	r.meter.hold()
 	failure := t.PCall(n, lua.MultRet, handler)
 	if failure == nil {
 		return nil
@@ -68,7 +69,7 @@ func (r *Run) runOn(t *lua.LState, n int, handler *lua.LFunction) (err *lua.ApiE
 		return r.incidents.panicked(failure)
 	}
 	if err.Type == lua.ApiErrorPanic {
-		return r.incidents.panicked(err.Object.String())
+		return r.incidents.fromThread(err)
 	}
 	err.Object = withoutAddress(err.Object)
 	if r.interrupt == nil && t != r.threads.root {

@@ -51,10 +51,23 @@ func (i *incidents) fromPCall(p any) *lua.ApiError {
 	return i.panicked(p)
 }
 
+// fromThread is the error of a Go panic that a thread's protected call has caught.
+func (i *incidents) fromThread(caught *lua.ApiError) *lua.ApiError {
+	err := i.panicked(caught.Object.String())
+	err.StackTrace = caught.StackTrace
+	if stack := parseTraceback(caught.StackTrace); err.Object == stackOverflow && len(stack) > 0 {
+		err.Object = lua.LString(fmt.Sprintf("%s:%d: ", stack[0].File, stack[0].Line)) + stackOverflow
+	}
+	return err
+}
+
+// stackOverflow is the error of a thread on which too many calls are open.
+const stackOverflow = lua.LString("stack overflow")
+
 // panicked records a Go panic and returns the error that the script sees.
 func (i *incidents) panicked(p any) *lua.ApiError {
 	if p == callDepth {
-		return &lua.ApiError{Type: lua.ApiErrorRun, Object: lua.LString("stack overflow")}
+		return &lua.ApiError{Type: lua.ApiErrorRun, Object: stackOverflow}
 	}
 	i.record(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
 	return &lua.ApiError{Type: lua.ApiErrorRun, Object: lua.LString(internalError)}

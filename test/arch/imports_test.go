@@ -26,7 +26,7 @@ var rooms = []room{
 	{"native/spelling", nil, "finds what a misspelt name was meant to be"},
 	{"native/outcome", []string{"native/clock"}, "how a request ended, and when it was sent and answered"},
 
-	{"native/vm", []string{"native/clock"}, "stands on gopher-lua alone: deadlines, threads, memory"},
+	{"native/vm", []string{"native/clock", "native/spelling"}, "stands on gopher-lua alone: deadlines, threads, memory, and what its errors say"},
 	{"native", []string{"native/clock", "native/outcome", "native/spelling", "native/value", "native/vm", "tenant"}, "what authors of modules read: how a Go function becomes a field of native"},
 
 	{"native/json", []string{"native/value"}, "text from and to values, no run needed"},
@@ -55,7 +55,7 @@ var rooms = []room{
 	{"runtime/compile", nil, "from source to prototype: nothing of ours"},
 	{"runtime/check", []string{"runtime/compile"}, "looks at sources, runs nothing"},
 	{"runtime/lualib", []string{"native/vm", "runtime/lualib/pattern"}, "the library of scripts needs a run, nothing native"},
-	{"runtime", []string{"native", "native/clock", "native/vm", "native/json", "native/value", "native/module/coremodule", "native/module/logmodule", "runtime/fair", "runtime/compile", "runtime/lualib", "tenant"},
+	{"runtime", []string{"native", "native/clock", "native/vm", "native/json", "native/spelling", "native/value", "native/module/coremodule", "native/module/logmodule", "runtime/fair", "runtime/check", "runtime/compile", "runtime/lualib", "tenant"},
 		"results are JSON; print and native.context belong to every run; other modules come from the host"},
 	{"runtime/nativetest", []string{"native", "native/clock", "native/value", "native/module", "runtime", "tenant"}, "runs scripts as a host does, in fake time"},
 

@@ -69,17 +69,9 @@ func (c *Config) Directory() (runtime.Directory, error) {
 	d := runtime.Directory{}
 	for name, t := range c.Tenants {
 		id := tenant.ID(name)
-		folders := t.Shared
-		if t.Scripts != "" {
-			folders = append([]string{t.Scripts}, folders...)
-		}
-		var roots []fs.FS
-		for _, folder := range folders {
-			root, err := os.OpenRoot(folder)
-			if err != nil {
-				return nil, fmt.Errorf("%stenants.%s: %w", placePrefix(c.origins, "tenants."+name+".scripts"), name, err)
-			}
-			roots = append(roots, root.FS())
+		roots, err := c.ScriptRoots(id)
+		if err != nil {
+			return nil, err
 		}
 		if t.Scripts == "" {
 			roots = nil // shared folders hold no scripts of its own
@@ -87,6 +79,24 @@ func (c *Config) Directory() (runtime.Directory, error) {
 		d[id] = runtime.Tenant{ID: id, Scripts: roots, Limits: c.TenantLimits(id)}
 	}
 	return d, nil
+}
+
+// ScriptRoots opens the folders in which a tenant's scripts find what they require:
+// its own first, then those that it shares.
+func (c *Config) ScriptRoots(id tenant.ID) (roots []fs.FS, err error) {
+	name := string(id)
+	folders := c.Tenants[name].Shared
+	if own := c.Tenants[name].Scripts; own != "" {
+		folders = append([]string{own}, folders...)
+	}
+	for _, folder := range folders {
+		root, err := os.OpenRoot(folder)
+		if err != nil {
+			return nil, fmt.Errorf("%stenants.%s: %w", placePrefix(c.origins, "tenants."+name+".scripts"), name, err)
+		}
+		roots = append(roots, root.FS())
+	}
+	return roots, nil
 }
 
 // CheckSecrets reports the secrets that can't be read, as one error.

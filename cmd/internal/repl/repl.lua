@@ -1,6 +1,6 @@
 -- The loop that reads, evaluates and prints lines. Variables that are not local
 -- last until the end of the session.
-local line, say = native.repl.line, native.repl.say
+local line, say, evaluate = native.repl.line, native.repl.say, native.repl.evaluate
 local limit_ms = 30000
 
 local function show(value)
@@ -55,7 +55,7 @@ for text in line, "> " do
   end
   local fn, why = compile(text)
   if fn then
-    results(pcall(native.deadline.with, limit_ms, fn))
+    results(pcall(native.deadline.with, limit_ms, evaluate, fn))
   elseif text:find("%S") then
     say("error: " .. why)
   end

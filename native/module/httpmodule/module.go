@@ -7,6 +7,7 @@
 package httpmodule
 
 import (
+	"fmt"
 	nethttp "net/http"
 	"net/url"
 	"slices"
@@ -31,13 +32,13 @@ import (
 func New(client *http.Client) native.Module {
 	m := module{client}
 	funcs := []native.Func{
-		{Name: "request", Do: func(c *native.Call) error { // { url, method, ... } -> response
+		{Name: "request", Args: 1, Do: func(c *native.Call) error { // { url, method, ... } -> response
 			return m.do(c, "request", "", "", c.Options(1, append([]string{"url", "method"}, options...)...))
 		}},
 	}
 	for _, method := range methods { // (url, { headers, query, body | json, timeout_ms, redirects, stream }) -> response
 		name := strings.ToLower(method)
-		funcs = append(funcs, native.Func{Name: name, Do: func(c *native.Call) error {
+		funcs = append(funcs, native.Func{Name: name, Args: 2, Do: func(c *native.Call) error {
 			return m.do(c, name, method, c.String(1, "url"), c.Options(2, options...))
 		}})
 	}
@@ -53,7 +54,7 @@ type module struct{ client *http.Client }
 
 // responses is the metatable of responses, which are tables with a method; see
 // docs/http.md.
-var responses = native.Methods("response", native.Func{Name: "json", Do: bodyJSON})
+var responses = native.Methods("response", native.Func{Name: "json", Do: bodyJSON, Args: native.NoArgs})
 
 func (m module) do(c *native.Call, op, method, url string, o native.Options) error {
 	a := arguments{c, o, c.NArgs()}
@@ -134,9 +135,27 @@ func bodyJSON(c *native.Call) error {
 	}
 	v, err := jsonmodule.Decode(c.Run, []byte(strings.TrimPrefix(string(text), "\ufeff")))
 	if err != nil {
-		return &outcome.Error{Code: "json_syntax", Op: "json", Message: err.Error(), Cause: err}
+		return &outcome.Error{Code: "json_syntax", Op: "json", Message: fmt.Sprintf("%v (status %s, content-type %s)", err, status(t), contentType(t)), Cause: err}
 	}
 	return c.Return(native.ToLua(c.Run, v))
+}
+
+// status and contentType are what a response says of its body: one that is no JSON
+// is a page of an error, mostly.
+func status(response *lua.LTable) string {
+	if n, ok := response.RawGetString("status").(lua.LNumber); ok {
+		return n.String()
+	}
+	return "unknown"
+}
+
+func contentType(response *lua.LTable) string {
+	if h, ok := response.RawGetString("headers").(*lua.LTable); ok {
+		if s, ok := h.RawGetString("content-type").(lua.LString); ok {
+			return fmt.Sprintf("%.100q", string(s))
+		}
+	}
+	return "not set"
 }
 
 // arguments reads the options of a request.

@@ -27,22 +27,22 @@ import (
 func New(db *sql.DB) native.Module {
 	m := &module{db: db}
 	m.connection = native.Methods("connection",
-		native.Func{Name: "query", Do: query},               // (sql, ...) -> list of rows
-		native.Func{Name: "each", Do: m.each},               // (sql, ...) -> iterator of row
-		native.Func{Name: "exec", Do: exec},                 // (sql, ...) -> { affected, last_id }
-		native.Func{Name: "stream", Do: stream},             // (sql, ...) -> stream of JSON lines
-		native.Func{Name: "transaction", Do: m.transaction}, // (function(tx) ...) -> what it returned
+		native.Func{Name: "query", Do: query, Args: native.AnyArgs},   // (sql, ...) -> list of rows
+		native.Func{Name: "each", Do: m.each, Args: native.AnyArgs},   // (sql, ...) -> iterator of row
+		native.Func{Name: "exec", Do: exec, Args: native.AnyArgs},     // (sql, ...) -> { affected, last_id }
+		native.Func{Name: "stream", Do: stream, Args: native.AnyArgs}, // (sql, ...) -> stream of JSON lines
+		native.Func{Name: "transaction", Do: m.transaction, Args: 1},  // (function(tx) ...) -> what it returned
 	)
 	m.tx = native.Methods("transaction",
-		native.Func{Name: "query", Do: query},
-		native.Func{Name: "each", Do: m.each},
-		native.Func{Name: "exec", Do: exec},
+		native.Func{Name: "query", Do: query, Args: native.AnyArgs},
+		native.Func{Name: "each", Do: m.each, Args: native.AnyArgs},
+		native.Func{Name: "exec", Do: exec, Args: native.AnyArgs},
 	)
-	m.fetch = native.Func{Name: "each", Do: fetch}.Function().GFunction
+	m.fetch = native.Func{Name: "each", Do: fetch, Args: native.AnyArgs}.Function().GFunction
 	m.step = vm.NewFunction(m.next)
 	return native.Module{
 		Name:   "sql",
-		Funcs:  []native.Func{{Name: "open", Do: m.open}}, // (name) -> connection
+		Funcs:  []native.Func{{Name: "open", Do: m.open, Args: 1}}, // (name) -> connection
 		Values: map[string]lua.LValue{"null": native.LuaNull()},
 	}
 }

@@ -35,8 +35,8 @@ func New(o Options) native.Module {
 	}
 	m := module{o}
 	return native.Module{Name: "stream", Funcs: []native.Func{
-		{Name: "open", Do: m.open},     // (name) -> stream
-		{Name: "create", Do: m.create}, // (name) -> output
+		{Name: "open", Do: m.open, Args: 1},     // (name) -> stream
+		{Name: "create", Do: m.create, Args: 1}, // (name) -> output
 	}}
 }
 
@@ -44,22 +44,22 @@ type module struct{ Options }
 
 // streams is the metatable of streams, for all runs.
 var streams = native.Methods("stream",
-	native.Func{Name: "read", Do: read},            // (n?) -> text | nil
-	native.Func{Name: "read_all", Do: readAll},     // (limit?) -> text
-	native.Func{Name: "lines", Do: lines},          // ({ limit }) -> iterator of text
-	native.Func{Name: "json_lines", Do: jsonLines}, // ({ limit }) -> iterator of value
-	native.Func{Name: "csv", Do: csvRecords},       // ({ header, separator, comment, lazy_quotes, ragged, limit }) -> iterator of record
-	native.Func{Name: "close", Do: closeStream},    // ()
+	native.Func{Name: "read", Do: read, Args: 1},                     // (n?) -> text | nil
+	native.Func{Name: "read_all", Do: readAll, Args: 1},              // (limit?) -> text
+	native.Func{Name: "lines", Do: lines, Args: 1},                   // ({ limit }) -> iterator of text
+	native.Func{Name: "json_lines", Do: jsonLines, Args: 1},          // ({ limit }) -> iterator of value
+	native.Func{Name: "csv", Do: csvRecords, Args: 1},                // ({ header, separator, comment, lazy_quotes, ragged, limit }) -> iterator of record
+	native.Func{Name: "close", Do: closeStream, Args: native.NoArgs}, // ()
 )
 
 // outputs is the metatable of outputs.
 var outputs = native.Methods("output",
-	native.Func{Name: "write", Do: write},       // (text) -> the output
-	native.Func{Name: "close", Do: closeOutput}, // ()
+	native.Func{Name: "write", Do: write, Args: 1},                   // (text) -> the output
+	native.Func{Name: "close", Do: closeOutput, Args: native.NoArgs}, // ()
 )
 
 // step is the function that the loops over lines, json_lines and csv call.
-var step = native.Func{Name: "for", Do: next}.Function()
+var step = native.Func{Name: "for", Do: next, Args: native.AnyArgs}.Function()
 
 type setKey struct{}
 

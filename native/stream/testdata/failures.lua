@@ -24,9 +24,9 @@ refused("bad argument #1 to 'write' (text: got nil, want string)", create("file"
 assert(getmetatable(s) == "stream" and getmetatable(create("file")) == "output")
 
 -- Unknown names.
-local err = refused("stream_unknown in open: there is none of this name, only broken, drop, endless, file, ", open, "files")
+local err = refused("stream_unknown in open: there is none of this name: the host has named broken, drop, endless, file, ", open, "files")
 assert(err.key == "files" and err.retryable == false)
-refused("only file, full, orders, people, slow, stuck", create, "x")
+refused("the host has named file, full, orders, people, slow, stuck; tidelock run names one by --output x=FILE", create, "x")
 err = refused("stream_failed in open: the stream can't be opened", open, "forbidden")
 assert(not tostring(err):find("secret"))
 
