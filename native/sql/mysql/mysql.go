@@ -91,15 +91,15 @@ func (mysqlDriver) Classify(err error) sql.Failure {
 		return sql.Failure{Kind: sql.Refused, Message: r.message}
 	}
 	if errors.Is(err, mysql.ErrNoTLS) {
-		return sql.Failure{Kind: sql.Denied, Message: "the server offers no TLS"}
+		return sql.Failure{Kind: sql.Denied, Reason: "the server offers no TLS"}
 	}
 	for _, unusable := range []error{mysql.ErrCleartextPassword, mysql.ErrNativePassword, mysql.ErrOldPassword, mysql.ErrUnknownPlugin, mysql.ErrOldProtocol} {
 		if errors.Is(err, unusable) {
-			return sql.Failure{Kind: sql.Denied, Message: "the server wants a kind of authentication that isn't supported"}
+			return sql.Failure{Kind: sql.Denied, Reason: "the server wants a kind of authentication that isn't supported"}
 		}
 	}
 	if errors.Is(err, mysql.ErrPktTooLarge) {
-		return sql.Failure{Kind: sql.Refused, Message: "the statement with its values is too large"}
+		return sql.Failure{Kind: sql.Refused, Reason: "the statement with its values is too large"}
 	}
 	e, ok := errors.AsType[*mysql.MySQLError](err)
 	if !ok {
@@ -109,7 +109,7 @@ func (mysqlDriver) Classify(err error) sql.Failure {
 	if e.SQLState != [5]byte{} {
 		state = string(e.SQLState[:])
 	}
-	return sql.Failure{Kind: kind(e.Number), State: state, Message: e.Message}
+	return sql.Failure{Kind: kind(e.Number), State: state, Number: int(e.Number), Message: shown(e), Reason: reason(e.Number)}
 }
 
 func kind(number uint16) sql.Kind {

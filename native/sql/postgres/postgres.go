@@ -64,11 +64,11 @@ func (driver) Classify(err error) sql.Failure {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
 		if strings.Contains(err.Error(), "server refused TLS connection") {
-			return sql.Failure{Kind: sql.Denied, Message: "the server offers no TLS"}
+			return sql.Failure{Kind: sql.Denied, Reason: "the server offers no TLS"}
 		}
 		return sql.Failure{}
 	}
-	return sql.Failure{Kind: kind(e), State: e.Code, Message: e.Message}
+	return sql.Failure{Kind: kind(e), State: e.Code, Message: shown(e), Reason: reason(e.Code)}
 }
 
 // kind returns the kind of a server's error. The first two characters of a
