@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -77,10 +78,10 @@ func (s *session) classify(op string, err error, c *call, writes bool) error {
 		return callEnded()
 	case f.Kind == NoResponse && writes && c.sent.Load(), f.Kind == Unavailable && writes:
 		e.Code, e.Applied = CodeUnknown, outcome.AppliedUnknown
-		e.Message = "the connection broke off: whether the statement was carried out is not known"
+		e.Message = "whether the statement was carried out is not known: " + cmp.Or(f.Reason, "the connection broke off, or the answer made no sense")
 	case f.Kind == NoResponse:
 		e.Code, e.Retryable = CodeUnavailable, true
-		e.Message = "the connection broke off"
+		e.Message = "the connection broke off, or the answer made no sense"
 		e.Applied = applied(writes, false)
 	default:
 		if f.Kind == Denied && p.connection.File == "" {

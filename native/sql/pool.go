@@ -196,7 +196,7 @@ func (p *pool) open(ctx context.Context) (*session, error) {
 	within, cancel := context.WithTimeout(ctx, p.db.options.ConnectMax)
 	defer cancel()
 	stop := context.AfterFunc(within, conn.cut)
-	raw, err := p.driver.Connect(within, t)
+	raw, err := p.connect(within, t)
 	inTime := stop()
 	if err != nil {
 		conn.cut()
@@ -213,6 +213,18 @@ func (p *pool) open(ctx context.Context) (*session, error) {
 		return nil, callEnded()
 	}
 	return s, nil
+}
+
+// connect is the driver's Connect, with its panics as errors; see session.protect.
+func (p *pool) connect(ctx context.Context, t Target) (raw Session, err error) {
+	if t.File == "" {
+		defer func() {
+			if r := recover(); r != nil {
+				err = malformed(r)
+			}
+		}()
+	}
+	return p.driver.Connect(ctx, t)
 }
 
 // put returns a session to the pool. It doesn't wait: the session is reset in the
