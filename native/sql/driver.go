@@ -133,3 +133,14 @@ type Failure struct {
 	// phase. "" if the driver has none.
 	Reason string
 }
+
+// Hinted is a driver's error with what may help the author of the statement.
+type Hinted struct {
+	Err  error
+	Hint string
+}
+
+func (h *Hinted) Error() string { return h.Err.Error() + " (" + h.Hint + ")" }
+
+// Unwrap returns the error.
+func (h *Hinted) Unwrap() error { return h.Err }

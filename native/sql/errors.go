@@ -89,6 +89,9 @@ func (s *session) classify(op string, err error, c *call, writes bool) error {
 		}
 		e.Code, e.Retryable = codes[f.Kind].Code, codes[f.Kind].Retryable
 		e.Message = f.text(true, "the server refused the statement; only the log of the host has its text")
+		if h, ok := errors.AsType[*Hinted](err); ok {
+			e.Message += "; " + h.Hint
+		}
 		e.Applied = applied(writes, false)
 		if f.Message != "" {
 			return &e // what a script has caused, and sees, is no news for an operator

@@ -153,7 +153,7 @@ func spoiled(t *testing.T, driver string, c sql.Connection, observer *harness, o
 	p := withProxy(t, &c)
 	defer p.close()
 	h := newHarness(t, map[string]sql.Connection{"main": c})
-	spoil, met_ := nthMessage(framings[driver], n, fault)
+	spoil, reached := nthMessage(framings[driver], n, fault)
 	begin := func() { h.db.WaitIdle(); p.spoil(spoil) }
 	h.onStall.Store(&begin)
 	r := h.run(t.Context(), "a", `
@@ -168,7 +168,7 @@ func spoiled(t *testing.T, driver string, c sql.Connection, observer *harness, o
 	if r.Error != nil {
 		return fmt.Sprint(r.Error), true
 	}
-	if !*met_ {
+	if !*reached {
 		return "", false
 	}
 	var got struct {
@@ -182,11 +182,11 @@ func spoiled(t *testing.T, driver string, c sql.Connection, observer *harness, o
 	if strings.HasPrefix(got.Message, "internal") || len(r.Incidents) > 0 {
 		t.Logf("%s, %s message %d: %s %v", op.name, name, n, r.JSON, r.Incidents)
 	}
-	return judge(t, observer, op, got.OK, got.Result, got.Code, got.Applied, string(r.JSON)), true
+	return compare(t, observer, op, got.OK, got.Result, got.Code, got.Applied, string(r.JSON)), true
 }
 
-// judge compares what was reported with what is true.
-func judge(t *testing.T, observer *harness, op faultOp, ok bool, result any, code, applied, report string) string {
+// compare compares what was reported with what is true.
+func compare(t *testing.T, observer *harness, op faultOp, ok bool, result any, code, applied, report string) string {
 	t.Helper()
 	if !op.writes {
 		if text, _ := json.Marshal(result); ok && string(text) != `[{"x":1},{"x":2},{"x":3}]` {

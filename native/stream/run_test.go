@@ -119,7 +119,7 @@ func TestStreamsOfAnotherTenantAreUnknown(t *testing.T) {
 		r := m.Run(t, "b", `
 			local _, err = pcall(native.stream.open, "file")
 			return err.message`)
-		if got := string(r.JSON); got != `"there is none of this name: the host has named none"` {
+		if got := string(r.JSON); got != `"there is none of this name: the host has named none; tidelock run names one by --stream file=FILE"` {
 			t.Errorf("got %s, %v", got, r.Error)
 		}
 	})

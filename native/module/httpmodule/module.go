@@ -7,6 +7,7 @@
 package httpmodule
 
 import (
+	"fmt"
 	nethttp "net/http"
 	"net/url"
 	"slices"
@@ -134,9 +135,24 @@ func bodyJSON(c *native.Call) error {
 	}
 	v, err := jsonmodule.Decode(c.Run, []byte(strings.TrimPrefix(string(text), "\ufeff")))
 	if err != nil {
-		return &outcome.Error{Code: "json_syntax", Op: "json", Message: err.Error(), Cause: err}
+		return &outcome.Error{Code: "json_syntax", Op: "json", Message: fmt.Sprintf("%v%s", err, described(t)), Cause: err}
 	}
 	return c.Return(native.ToLua(c.Run, v))
+}
+
+// described returns what tells the author of a script why a body isn't JSON: the
+// page of a proxy has another status or content type.
+func described(response *lua.LTable) string {
+	contentType := "no content type"
+	if headers, ok := response.RawGetString("headers").(*lua.LTable); ok {
+		if text, ok := headers.RawGetString("content-type").(lua.LString); ok {
+			contentType = http.Printable(string(text))
+		}
+	}
+	if status, ok := response.RawGetString("status").(lua.LNumber); ok {
+		return fmt.Sprintf(" (status %v, %s)", status, contentType)
+	}
+	return ""
 }
 
 // arguments reads the options of a request.

@@ -177,13 +177,29 @@ func (s *session) connectionID() (id int64, err error) {
 	return int64(number), nil
 }
 
+// hinted adds a hint if a statement failed because of placeholders of other
+// databases.
+func hinted(err error, text string) error {
+	refusal, isRefused := errors.AsType[*refused](err)
+	e, isServers := errors.AsType[*mysql.MySQLError](err)
+	if isRefused && strings.Contains(refusal.message, "placeholders") || isServers && (e.Number == 1054 || e.Number == 1064) {
+		if question, dollar := sql.Placeholders(text); dollar && !question {
+			return &sql.Hinted{Err: err, Hint: "the placeholders of MySQL and MariaDB are ?, not $1"}
+		}
+	}
+	return err
+}
+
 // Query sends a statement.
 func (s *session) Query(text string, params []any) (sql.Rows, error) {
 	if err := s.check(text); err != nil {
 		return nil, err
 	}
 	rows, err := s.query(text, params)
-	return rows, s.note(err)
+	if err != nil {
+		return nil, hinted(s.note(err), text)
+	}
+	return rows, nil
 }
 
 func (s *session) query(text string, params []any) (sql.Rows, error) {
@@ -215,7 +231,7 @@ func (s *session) Exec(text string, params []any) (sql.Result, error) {
 	if err == nil {
 		err = s.checkStatus(text)
 	}
-	return r, s.note(err)
+	return r, hinted(s.note(err), text)
 }
 
 func (s *session) exec(text string, params []any) (sql.Result, error) {

@@ -32,11 +32,18 @@ var permissions = []*regexp.Regexp{
 	regexp.MustCompile(`(?s)^new row violates row-level security policy .*$`),
 }
 
+// parameters matches the text about a wrong number of values.
+var parameters = regexp.MustCompile(`^bind message supplies (\d+) parameters, but prepared statement "" requires (\d+)$`)
+
 // shown returns what scripts may see of the text of a statement's error, "" for
 // nothing.
 func shown(e *pgconn.PgError) string {
 	switch {
 	case e.SeverityUnlocalized == "FATAL" || e.SeverityUnlocalized == "PANIC", len(e.Code) != 5:
+	case e.Code == protocolError:
+		if n := parameters.FindStringSubmatch(e.Message); n != nil {
+			return "the statement has " + n[2] + " placeholders, and " + n[1] + " values were given"
+		}
 	case e.Code == noPermission:
 		for _, p := range permissions {
 			if text := p.FindString(e.Message); text != "" {

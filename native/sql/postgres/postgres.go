@@ -104,8 +104,36 @@ func (r *refused) Error() string { return r.message }
 // connection is cut.
 type session struct{ conn *pgconn.PgConn }
 
+// hinted adds a hint if a statement failed because of placeholders of other
+// databases. A question mark by itself may be an operator.
+func hinted(err error, text string) error {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok || e.Code != syntaxError && e.Code != noFunction && e.Code != protocolError {
+		return err
+	}
+	if question, dollar := sql.Placeholders(text); question && !dollar {
+		return &sql.Hinted{Err: err, Hint: "the placeholders of PostgreSQL are $1, $2 and so on, not ?"}
+	}
+	return err
+}
+
+// States of errors.
+const (
+	syntaxError   = "42601"
+	noFunction    = "42883" // or operator
+	protocolError = "08P01"
+)
+
 // Query sends a statement.
 func (s *session) Query(text string, params []any) (sql.Rows, error) {
+	rows, err := s.query(text, params)
+	if err != nil {
+		return nil, hinted(err, text)
+	}
+	return rows, nil
+}
+
+func (s *session) query(text string, params []any) (sql.Rows, error) {
 	result, err := s.send(text, params)
 	if err != nil {
 		return nil, err
@@ -127,13 +155,13 @@ func (s *session) Query(text string, params []any) (sql.Rows, error) {
 func (s *session) Exec(text string, params []any) (sql.Result, error) {
 	result, err := s.send(text, params)
 	if err != nil {
-		return sql.Result{}, err
+		return sql.Result{}, hinted(err, text)
 	}
 	tag, err := result.Close()
 	if err == nil {
 		err = checkTag(tag, sql.Keyword(text))
 	}
-	return sql.Result{Affected: tag.RowsAffected()}, err
+	return sql.Result{Affected: tag.RowsAffected()}, hinted(err, text)
 }
 
 // checkTag returns an error unless the tag, with which an answer ends, is that of
