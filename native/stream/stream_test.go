@@ -250,7 +250,9 @@ func (s *failingSource) Close() error {
 
 func TestRecordThatIsCutIsAnError(t *testing.T) {
 	caller := stream.Caller{Context: t.Context(), CheckInterrupt: func() {}, Charge: func(int) {}, Step: func(int) {}}
-	of := func(text string) *stream.Stream { return stream.New(stream.FromReader(io.NopCloser(strings.NewReader(text)))) }
+	of := func(text string) *stream.Stream {
+		return stream.New(stream.FromReader(io.NopCloser(strings.NewReader(text))))
+	}
 	for _, text := range []string{"a,b\n1,\"tw", "a,b\n1,\"two\"\"", "a,b\n1", "a,b\n1,\"two\nlines"} {
 		records := of(text).CSV(stream.CSVOptions{})
 		_, _, err := records.Next(caller)
