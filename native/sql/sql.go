@@ -106,7 +106,16 @@ type Options struct {
 	ResultBytesMax int64
 }
 
-const defaultMaxOpen = 4
+// Defaults of [Options] and of [Connection].
+const (
+	defaultMaxOpen     = 4
+	defaultWaitMax     = 5 * time.Second
+	defaultConnectMax  = 10 * time.Second
+	defaultIdleMax     = time.Minute
+	defaultLifeMax     = 30 * time.Minute
+	defaultCancelGrace = 30 * time.Millisecond
+	defaultResultBytes = 16 << 20
+)
 
 // DB is the databases of a process. It is safe for use by many goroutines.
 type DB struct {
@@ -125,12 +134,12 @@ type poolKey struct {
 
 // New makes the databases of a process. Nothing is opened yet.
 func New(o Options) *DB {
-	setDefault(&o.WaitMax, 5*time.Second)
-	setDefault(&o.ConnectMax, 10*time.Second)
-	setDefault(&o.IdleMax, time.Minute)
-	setDefault(&o.LifeMax, 30*time.Minute)
-	setDefault(&o.CancelGrace, 30*time.Millisecond)
-	setDefault(&o.ResultBytesMax, 16<<20)
+	setDefault(&o.WaitMax, defaultWaitMax)
+	setDefault(&o.ConnectMax, defaultConnectMax)
+	setDefault(&o.IdleMax, defaultIdleMax)
+	setDefault(&o.LifeMax, defaultLifeMax)
+	setDefault(&o.CancelGrace, defaultCancelGrace)
+	setDefault(&o.ResultBytesMax, defaultResultBytes)
 	return &DB{options: o, closing: make(chan struct{}), pools: map[poolKey]*pool{}}
 }
 
