@@ -26,7 +26,7 @@ var network = []mutant{
 		"./native/sql", "TestNoFaultOfAnAnswer"},
 	{"a malformed answer doesn't end the process", "native/sql/session.go",
 		`if s.pool.connection.File == "" {`, "if false {",
-		"./native/sql", "TestNoFaultOfAnAnswer"},
+		"./native/sql", "TestMalformedAnswerToTheCleanUp"},
 	{"a transaction that a procedure has ended is noticed", "native/sql/mysql/status.go",
 		"case s.inTx && s.status()&statusInTx == 0:", "case false:",
 		"./native/sql", "TestProcedureThatEnds"},
