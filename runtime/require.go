@@ -88,8 +88,11 @@ func (s *requireState) notFound(name string) string {
 	}
 	file := strings.ReplaceAll(name, ".", "/") + ".lua"
 	text := "the scripts' folder has no file " + file
-	if len(s.roots) != 1 {
-		text = fmt.Sprintf("none of the %d folders of scripts has a file %s", len(s.roots), file)
+	switch n := len(s.roots); {
+	case n == 0:
+		return "this run has no folder of scripts"
+	case n > 1:
+		text = fmt.Sprintf("none of the %d folders of scripts has a file %s", n, file)
 	}
 	if near := s.nearest(file); near != "" {
 		text += fmt.Sprintf(", did you mean '%s'?", near)

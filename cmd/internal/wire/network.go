@@ -6,9 +6,12 @@ import (
 	"os"
 	"syscall"
 
+	"go.uber.org/zap"
+
 	"github.com/tidelock-lua/tidelock/cmd/internal/config"
 	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/http"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 	"github.com/tidelock-lua/tidelock/native/sql"
 	"github.com/tidelock-lua/tidelock/tenant"
 )
@@ -45,6 +48,10 @@ func (c Config) openSQL(clk *clock.Dual) *sql.DB {
 				all[name] = sqlConnection(s)
 			}
 			return all
+		},
+		Failed: func(id tenant.ID, e *outcome.Error) {
+			c.Log.Warn("a database has failed", zap.String("tenantId", string(id)), zap.String("connection", e.Key),
+				zap.String("code", e.Code), zap.String("message", e.Message), zap.NamedError("cause", e.Cause))
 		},
 	})
 }
