@@ -138,6 +138,9 @@ func interruptError(in *vm.Interrupt, limits tenant.Limits) *Error {
 		if errors.As(in.Reason, &shutdown) {
 			return Errorf(HostShutdown, "%s", shutdown.Error())
 		}
+		if e, ok := errors.AsType[*Error](in.Reason); ok {
+			return e
+		}
 		return Errorf(Cancelled, "cancelled: %v", in.Reason)
 	}
 	return Errorf(LimitExceeded, "the run exceeded its limit %s of %d", in.Cause, in.Value)

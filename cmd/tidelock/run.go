@@ -110,14 +110,14 @@ func newInvocation(cmd *cobra.Command, path string, f runFlags) (*runtime.Invoca
 	}
 	source, err := readSource(cmd.InOrStdin(), path)
 	if err != nil {
-		return nil, runtime.Errorf(runtime.ScriptNotFound, "%v", err)
+		return nil, runtime.SourceError(err)
 	}
 	if path == "-" {
 		path = "stdin"
 	}
 	root, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
-		return nil, runtime.Errorf(runtime.ScriptNotFound, "%v", err)
+		return nil, runtime.SourceError(err)
 	}
 	return &runtime.Invocation{
 		ID: runtime.NewID(time.Now()), Tenant: id, Script: path, Source: string(source), Event: event,
