@@ -1,10 +1,7 @@
 package lambda
 
 import (
-	"strings"
-
 	"github.com/aws/aws-lambda-go/lambda/messages"
-	"go.uber.org/zap"
 
 	"github.com/tidelock-lua/tidelock/runtime"
 )
@@ -27,42 +24,4 @@ func failure(e *runtime.Error, exit bool) messages.InvokeResponse_Error {
 		})
 	}
 	return out
-}
-
-// codeMax bounds an error code in a record, in bytes: a script may raise any.
-const codeMax = 200
-
-func truncateCode(code string) string {
-	if len(code) <= codeMax {
-		return code
-	}
-	return strings.ToValidUTF8(code[:codeMax], "") + "..."
-}
-
-// Bounds of an error in a record of the log, which collectors split at 16 KiB:
-// each byte of the message may take six there.
-const (
-	loggedMessageMax = 1500
-	loggedFramesMax  = 10
-)
-
-// errorFields are an error in a record of the log.
-func errorFields(e *runtime.Error) []zap.Field {
-	message, cut := e.Message, len(e.Stack) > loggedFramesMax
-	if len(message) > loggedMessageMax {
-		message, cut = strings.ToValidUTF8(message[:loggedMessageMax], ""), true
-	}
-	fields := []zap.Field{
-		zap.String("errorType", string(e.Type)), zap.String("errorMessage", message), zap.Bool("retryable", e.Retryable),
-	}
-	if e.Code != "" {
-		fields = append(fields, zap.String("errorCode", truncateCode(e.Code)))
-	}
-	if len(e.Stack) > 0 {
-		fields = append(fields, zap.Any("stack", e.Stack[:min(len(e.Stack), loggedFramesMax)]))
-	}
-	if cut {
-		fields = append(fields, zap.Bool("truncated", true))
-	}
-	return fields
 }
