@@ -89,6 +89,9 @@ func (inv *invocation) fields() []zap.Field {
 	if inv.schedule != "" {
 		fields = append(fields, zap.String("schedule", inv.schedule))
 	}
+	if inv.caller != "" {
+		fields = append(fields, zap.String("caller", inv.caller))
+	}
 	if inv.trace != "" {
 		fields = append(fields, zap.String("traceId", inv.trace))
 	}

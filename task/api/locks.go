@@ -41,7 +41,7 @@ func statusOf(row lock.Row, now time.Time) lockStatus {
 // not see it, or there is no table of locks, it refuses the request.
 func (a *API) locksOf(w http.ResponseWriter, r *http.Request, c caller) (tenant.ID, bool) {
 	id := tenant.ID(r.PathValue("tenant"))
-	if _, known := a.config.Tenants[id]; !known || !c.may(id) {
+	if !c.knows(id) || !c.may(id) {
 		refuse(w, tenantUnknown(id))
 		return "", false
 	}
@@ -90,7 +90,9 @@ func (a *API) freeLock(w http.ResponseWriter, r *http.Request, c caller) {
 		refuse(w, runtime.Errorf(requestForbidden, "the lock is the host's: only an operator can free it"))
 		return
 	}
+	target := []zap.Field{zap.String("tenantId", string(id)), zap.String("lock", name), zap.String("owner", owner)}
 	freed, row, err := locktable.Free(r.Context(), a.config.Locks, lock.Key{Tenant: id, Name: name}, owner)
+	a.audit(r, c, actFree, freed, append(target, zap.Error(err))...)
 	switch {
 	case err != nil:
 		a.refuseTable(w, id, err)

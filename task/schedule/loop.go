@@ -37,6 +37,7 @@ type loop struct {
 	document   cursorDocument
 	lock       lock.Key
 	since      time.Time // since when this process has the schedule
+	stop       func()    // ends the loop, nil before it has begun
 
 	logged string // the error that was logged last, so that it isn't repeated
 }
