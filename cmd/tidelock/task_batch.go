@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/vbauerster/mpb/v8"
@@ -84,7 +85,7 @@ func runBatch(cmd *cobra.Command, name string, f batchFlags) error {
 	}
 	defer program.Close()
 	forceStop := make(chan struct{})
-	ctx, stop := stoppable(cmd.Context(), log, sync.OnceFunc(func() { close(forceStop) }))
+	ctx, stop := stoppable(cmd.Context(), log, sync.OnceFunc(func() { close(forceStop) }), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	sum, err := batch.Run(ctx, batch.Config{
 		Engine: program.Engine, Tenants: tenants, Concurrency: f.concurrency, Ordered: f.ordered,

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/tidelock-lua/tidelock/native/outcome"
 	"github.com/tidelock-lua/tidelock/runtime"
 )
 
@@ -35,7 +36,7 @@ func Run(tenant, script, id string) []zap.Field {
 // used, and before it one record for each of the run's incidents.
 func (r Record) Write(log *zap.Logger, result *runtime.Result, fields ...zap.Field) {
 	for _, incident := range result.Incidents {
-		log.Error(messageIncident, append(fields[:len(fields):len(fields)], zap.Error(incident))...)
+		log.Error(messageIncident, append(fields[:len(fields):len(fields)], zap.Error(outcome.Detailed(incident)))...)
 	}
 	fields = append(fields, zap.Bool("ok", result.Error == nil),
 		zap.Float64("durationMs", Millis(result.Duration)), zap.Int64("instructions", result.Counters.Instructions),
@@ -52,7 +53,7 @@ const messageIncident = "a native call failed in a way that the script may not s
 // Incidents writes a record for each Go panic or error below a script.
 func Incidents(log *zap.Logger, incidents ...error) {
 	for _, incident := range incidents {
-		log.Error(messageIncident, zap.Error(incident))
+		log.Error(messageIncident, zap.Error(outcome.Detailed(incident)))
 	}
 }
 
@@ -86,7 +87,7 @@ func ErrorFields(e *runtime.Error) []zap.Field {
 		fields = append(fields, zap.Any("stack", e.Stack[:min(len(e.Stack), framesMax)]))
 	}
 	if e.Cause != nil {
-		fields = append(fields, zap.NamedError("cause", e.Cause))
+		fields = append(fields, zap.NamedError("cause", outcome.Detailed(e.Cause)))
 	}
 	if isCut {
 		fields = append(fields, zap.Bool("truncated", true))

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/task/locktable"
 	"github.com/tidelock-lua/tidelock/tenant"
@@ -92,7 +93,7 @@ func (a *API) freeLock(w http.ResponseWriter, r *http.Request, c caller) {
 	}
 	target := []zap.Field{zap.String("tenantId", string(id)), zap.String("lock", name), zap.String("owner", owner)}
 	freed, row, err := locktable.Free(r.Context(), a.config.Locks, lock.Key{Tenant: id, Name: name}, owner)
-	a.audit(r, c, actFree, freed, append(target, zap.Error(err))...)
+	a.audit(r, c, actFree, freed, append(target, zap.Error(outcome.Detailed(err)))...)
 	switch {
 	case err != nil:
 		a.refuseTable(w, id, err)
@@ -107,7 +108,7 @@ func (a *API) freeLock(w http.ResponseWriter, r *http.Request, c caller) {
 
 // refuseTable responds that the table of locks did not answer.
 func (a *API) refuseTable(w http.ResponseWriter, id tenant.ID, err error) {
-	a.config.Log.Error("the table of locks did not answer", zap.String("tenantId", string(id)), zap.Error(err))
+	a.config.Log.Error("the table of locks did not answer", zap.String("tenantId", string(id)), zap.Error(outcome.Detailed(err)))
 	e := runtime.Errorf(runtime.HostInternal, "the table did not answer")
 	e.Retryable = true
 	refuse(w, e)

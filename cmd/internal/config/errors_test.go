@@ -89,7 +89,7 @@ func TestLoadErrorsShowNoSecret(t *testing.T) {
 			t.Errorf("%s%s: got %v", test.text, test.environ, err)
 		}
 	}
-	if _, err := load(t, "tenants: {a: {tokens: ['"+hash+"']}}\ntask: {operator_tokens: ['"+hash+"']}", nil); err != nil {
+	if _, err := load(t, "tenants: {a: {tokens: ['"+hash+"']}}\ntask: {operator_tokens: ['ops="+strings.Replace(hash, "0", "f", 1)+"']}", nil); err != nil {
 		t.Errorf("a hash: got %v", err)
 	}
 }
