@@ -79,7 +79,12 @@ func runBatch(cmd *cobra.Command, name string, f batchFlags) error {
 		above, progress, endProgress = progressBar(size)
 		log = wire.NewLog(terminalLog{above}, true).WithOptions(zap.IncreaseLevel(wire.Level(c.Log.Level)))
 	}
-	program, err := newProgram(c, log, wire.Config{HostKind: "task"})
+	observers, done, err := newTraceObservers(cmd.Context(), c, log)
+	if err != nil {
+		return err
+	}
+	defer done()
+	program, err := newProgram(c, log, wire.Config{HostKind: "task", Observers: observers})
 	if err != nil {
 		return err
 	}

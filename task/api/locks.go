@@ -17,25 +17,9 @@ import (
 // hostPrefix is how the names of the host's own locks begin.
 const hostPrefix = "native:"
 
-// lockStatus is a lock's row as the API shows it.
-type lockStatus struct {
-	Name  string    `json:"name"`
-	Owner string    `json:"owner"`
-	Since time.Time `json:"since"`
-	Until time.Time `json:"until"`
-	// LeftMillis is the time until the row has run out, on this machine's clock;
-	// RanOut reports that it has, so that the next acquisition gets the lock.
-	LeftMillis int64             `json:"left_ms"`
-	RanOut     bool              `json:"ran_out"`
-	By         map[string]string `json:"by"`
-}
-
-func statusOf(row lock.Row, now time.Time) lockStatus {
-	left := row.Until.Time().Sub(now).Milliseconds()
-	return lockStatus{
-		Name: row.Name, Owner: row.Owner, Since: row.Start.Time(), Until: row.Until.Time(),
-		LeftMillis: max(left, 0), RanOut: left <= 0, By: row.By.Attributes(),
-	}
+// statusOf describes a row by this machine's clock.
+func statusOf(row lock.Row, now time.Time) locktable.Status {
+	return locktable.StatusOf(lock.LockInfo{Row: row, Age: now.Sub(row.Start.Time()), Left: row.Until.Time().Sub(now)})
 }
 
 // locksOf returns the tenant whose locks a request is about. If the caller may
@@ -65,9 +49,9 @@ func (a *API) listLocks(w http.ResponseWriter, r *http.Request, c caller) {
 		return
 	}
 	list := struct {
-		Locks []lockStatus `json:"locks"`
-		After string       `json:"after,omitempty"`
-	}{[]lockStatus{}, page.After}
+		Locks []locktable.Status `json:"locks"`
+		After string             `json:"after,omitempty"`
+	}{[]locktable.Status{}, page.After}
 	now := time.Now()
 	for _, row := range page.Rows {
 		list.Locks = append(list.Locks, statusOf(row, now))

@@ -67,7 +67,7 @@ var rooms = []room{
 	{"task/runner/runnertest", []string{"native/value", "runtime", "task/runner", "tenant"}, "engines that need no Lua"},
 	{"task/schedule", []string{"native/clock", "native/db", "native/json", "native/lock", "native/outcome", "native/value", "runtime", "task/locktable", "tenant"},
 		"decides what is due; an interface starts it"},
-	{"task/batch", []string{"native", "native/value", "runtime", "runtime/runlog", "task/runner", "tenant"}, "lines in, lines out: knows the engine only"},
+	{"task/batch", []string{"native", "native/spelling", "native/value", "runtime", "runtime/runlog", "task/runner", "tenant"}, "lines in, lines out: knows the engine only"},
 	{"task/api", []string{"native/lock", "native/outcome", "runtime", "task/locktable", "task/runner", "tenant"}, "HTTP: an interface starts, finds and cancels invocations"},
 	{"task", []string{"native", "native/clock", "native/db", "native/lock", "runtime", "runtime/fair", "runtime/runlog", "task/api", "task/locktable", "task/runner", "task/schedule", "tenant"},
 		"the host gives invocations to an engine, and puts its rooms together"},
