@@ -49,7 +49,7 @@ func (x *executor) call(inv *invocation, work runtime.Invocation) *runtime.Resul
 		return inv.failed(runner.Cancelled(cause))
 	}
 	return runner.Run(inv.ctx, x.engine, work, func(p any) {
-		x.logOf(inv).Error("a run panicked", zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
+		x.logOf(inv).Error("a run panicked", zap.Any("panic", p), zap.ByteString("goStack", debug.Stack()))
 	})
 }
 

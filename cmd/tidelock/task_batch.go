@@ -99,7 +99,7 @@ func runBatch(cmd *cobra.Command, name string, f batchFlags) error {
 		Incident: func(err error) { runlog.Incidents(log, err) },
 	}, in, cmd.OutOrStdout())
 	endProgress()
-	log.Info("batch ended", zap.Int("ok", sum.OK), zap.Int("failed", sum.Failed), zap.Bool("interrupted", ctx.Err() != nil), zap.Error(err))
+	log.Info("batch ended", zap.Int("succeeded", sum.OK), zap.Int("failed", sum.Failed), zap.Bool("interrupted", ctx.Err() != nil), zap.Error(err))
 	switch {
 	case ctx.Err() != nil:
 		return exitCode(runtime.HostShutdown.ExitCode())

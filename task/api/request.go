@@ -40,7 +40,7 @@ func (a *API) read(w http.ResponseWriter, r *http.Request, c caller, script stri
 	work, failed := c.access.tenants.Resolve(string(id), strings.Clone(script), event)
 	if failed != nil {
 		if failed.Cause != nil {
-			a.config.Log.Error("a script can't be read", zap.String("tenantId", string(id)), zap.Error(failed.Cause))
+			a.config.Log.Error("a script can't be read", zap.String("tenantId", string(id)), zap.String("script", script), zap.Error(failed.Cause))
 		}
 		return Request{}, failed
 	}
