@@ -141,7 +141,11 @@ func TestReloadNeverOpensAListenerToEverybody(t *testing.T) {
 	served := make(chan error, 1)
 	l := tasktest.NewPipes("10.0.0.1")
 	go func() { served <- h.Serve(t.Context(), l, nil) }()
-	for h.Reload(task.Settings{Tenants: runnertest.Tenants("a")}) == nil { // before it listens it may
+	for end := time.Now().Add(2 * time.Second); h.Reload(task.Settings{Tenants: runnertest.Tenants("a")}) == nil; { // before it listens it may
+		if time.Now().After(end) {
+			t.Error("a reload has opened the listener to everybody")
+			break
+		}
 		if err := h.Reload(task.Settings{Tenants: runnertest.Tenants("a"), Tokens: []api.Token{{SHA256: sha("t"), Operator: true}}}); err != nil {
 			t.Fatal(err)
 		}
