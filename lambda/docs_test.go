@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/runtime/runlog"
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
@@ -64,7 +65,7 @@ func TestDocumentationHasTheNumbersOfTheCode(t *testing.T) {
 		fmt.Sprintf("| text of an error | %d KiB; its code in an HTTP answer %d bytes |", messageMax>>10, codeMax),
 		fmt.Sprintf("| Lua stack of an error | %d frames |", framesMax),
 		fmt.Sprintf("| `match` of a route | %d bytes |", MatchMax),
-		fmt.Sprintf("cut at %d bytes and stacks at %s frames", loggedMessageMax, words[loggedFramesMax]),
+		fmt.Sprintf("cut at %d bytes and stacks at %s frames", runlog.MessageMax, words[runlog.FramesMax]),
 		fmt.Sprintf("that takes %d ms at most", flushMax.Milliseconds()),
 	} {
 		if !strings.Contains(text, want) {

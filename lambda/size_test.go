@@ -70,7 +70,7 @@ func TestTimeBudgetOfAnyDeadline(t *testing.T) {
 				t.Errorf("%d: got %s, want %s", deadline, failed, want)
 			}
 		}
-		if ran := f.log.FilterMessage("the run succeeded").Len(); ran != 5 {
+		if ran := f.log.FilterMessage("run ended").Len(); ran != 5 {
 			t.Errorf("%d runs, want those that have time alone", ran)
 		}
 	})

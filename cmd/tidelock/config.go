@@ -12,6 +12,7 @@ import (
 	"github.com/tidelock-lua/tidelock/cmd/internal/telemetry"
 	"github.com/tidelock-lua/tidelock/cmd/internal/wire"
 	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/task"
 )
 
 func configCommand() *cobra.Command {
@@ -88,7 +89,7 @@ func checkTask(c *config.Config, tenants runtime.Directory) error {
 		return err
 	}
 	defer program.Close()
-	_, err = newTask(c, program, tenants, log, telemetry.NewMetrics())
+	_, err = newTask(c, program, tenants, log, telemetry.NewMetrics(), func(*task.Config) {})
 	return err
 }
 

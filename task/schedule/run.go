@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -88,6 +89,10 @@ func (l *loop) begin(ctx context.Context, slot Slot, id string, lease *lock.Leas
 	left := lease.End - l.config.Clock.ElapsedMax()
 	if left <= 0 {
 		return nil, nil
+	}
+	// A script that can't be read now may be later: nothing has begun yet.
+	if _, failed := l.invocation(d.run); failed != nil && failed.Retryable {
+		return nil, cmp.Or(failed.Cause, error(failed))
 	}
 	runs, ok := slot.Reserve()
 	if !ok {

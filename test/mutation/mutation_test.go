@@ -99,7 +99,7 @@ func TestMutationsAreNoticed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a test for each mutant")
 	}
-	for _, m := range slices.Concat(promises, language, library, machine, answers, network) {
+	for _, m := range slices.Concat(promises, language, library, machine, answers, network, operators) {
 		t.Run(m.promise, func(t *testing.T) {
 			t.Parallel()
 			overlay := patch(t, m.file, m.from, m.to)

@@ -111,7 +111,7 @@ func TestDocumentationNamesEveryKey(t *testing.T) {
 
 // The example is a configuration, and has each default as the code has it.
 func TestDocumentationShowsDefaults(t *testing.T) {
-	text := strings.ReplaceAll(example(t), `"sha256:..."`, `"`+hash+`"`)
+	text := strings.ReplaceAll(example(t), `sha256:...`, hash)
 	shown, err := load(t, text, nil)
 	if err != nil {
 		t.Fatal(err)

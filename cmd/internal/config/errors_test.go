@@ -46,9 +46,9 @@ func TestLoadErrorsNameTheLine(t *testing.T) {
 		{"one token for two tenants", "tenants:\n  a: {tokens: ['" + hash + "']}\n  b:\n    tokens:\n      - '" + strings.ToUpper(strings.TrimPrefix(hash, "sha256:")) + "'\n      - 'sha256:" + strings.ToUpper(strings.TrimPrefix(hash, "sha256:")) + "'",
 			`tidelock.yaml:5: tenants.b.tokens.0: want sha256:`},
 		{"one token for two tenants, in capitals", "tenants:\n  a: {tokens: ['" + hash + "']}\n  b:\n    tokens:\n      - 'sha256:" + strings.ToUpper(strings.TrimPrefix(hash, "sha256:")) + "'",
-			`tidelock.yaml:5: tenants.b.tokens.0: the same token as tidelock.yaml:2: tenants.a.tokens.0: each party needs its own`},
+			`tidelock.yaml:5: tenants.b.tokens.0: the same token as tidelock.yaml:2: tenants.a.tokens.0: each bearer needs its own`},
 		{"one token for an operator and a tenant", "task:\n  operator_tokens: ['" + hash + "']\ntenants:\n  a: {tokens: ['" + hash + "']}",
-			`tidelock.yaml:4: tenants.a.tokens.0: the same token as tidelock.yaml:2: task.operator_tokens.0: each party needs its own`},
+			`tidelock.yaml:4: tenants.a.tokens.0: the same token as tidelock.yaml:2: task.operator_tokens.0: each bearer needs its own`},
 		{"a route without a match", "lambda:\n  routes:\n    - {script: x}", `tidelock.yaml:3: lambda.routes.0.match: a route matches nothing`},
 		{"a route with a long match", "lambda:\n  routes:\n    - {match: " + strings.Repeat("x", 1025) + ", script: x}", `tidelock.yaml:3: lambda.routes.0.match: want 1024 bytes at most`},
 		{"a route to nothing", "lambda:\n  routes:\n    - {match: x}", `tidelock.yaml:3: lambda.routes.0: want a tenant, a script, or both`},
@@ -116,7 +116,7 @@ func TestLoadErrorsShowNoSecret(t *testing.T) {
 			t.Errorf("%s%s: got %v", test.text, test.environ, err)
 		}
 	}
-	if _, err := load(t, "tenants: {a: {tokens: ['"+hash+"', '"+hash+"']}}\ntask: {operator_tokens: ['"+strings.Replace(hash, "0", "1", 1)+"']}", nil); err != nil {
+	if _, err := load(t, "tenants: {a: {tokens: ['"+hash+"']}}\ntask: {operator_tokens: ['ops="+strings.Replace(hash, "0", "f", 1)+"']}", nil); err != nil {
 		t.Errorf("a hash: got %v", err)
 	}
 }

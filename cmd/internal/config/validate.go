@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -65,19 +64,17 @@ func (c *Config) validate(origins map[string]string) error {
 	v.listener("task.listen", c.Task.Listen)
 	v.listener("task.internal_listen", c.Task.InternalListen)
 	v.onePortEach(c.Task)
-	v.tokens("task.operator_tokens", c.Task.OperatorTokens)
+	v.tokens(c)
 	for _, id := range slices.Sorted(maps.Keys(c.Tenants)) {
 		t, at := c.Tenants[id], "tenants."+id
 		if _, err := tenant.Parse(id); err != nil {
 			v.fail(at, "%v", err)
 		}
 		v.connections(at+".", t.SQL)
-		v.tokens(at+".tokens", t.Tokens)
 		if t.HTTP != nil {
 			v.allowList(at+".", *t.HTTP)
 		}
 	}
-	v.onePartyEach(c)
 	v.routes(c)
 	for _, name := range slices.Sorted(maps.Keys(c.Task.Schedules)) {
 		v.tenantExists("task.schedules."+name+".tenant", c.Task.Schedules[name].Tenant, c.Tenants)
@@ -132,42 +129,6 @@ func (v *validator) hostAlone(path, host string) {
 		v.fail(path, "want a host alone, such as db.internal, not a URL or DSN: user, password and database have keys of their own")
 	case host[0] != '/' && strings.Contains(host, ":"):
 		v.fail(path, "want a host without a port: that has a key of its own")
-	}
-}
-
-// tokenHash matches a token as a configuration holds it.
-var tokenHash = regexp.MustCompile(`^sha256:[0-9a-fA-F]{64}$`)
-
-// tokens checks that tokens are hashes. The error doesn't show the value, which
-// may be the token itself.
-func (v *validator) tokens(path string, all []string) {
-	for i, text := range all {
-		if !tokenHash.MatchString(text) {
-			v.fail(fmt.Sprintf("%s.%d", path, i), "want sha256: and the 64 hexadecimal digits of the token's hash, never the token itself")
-		}
-	}
-}
-
-// onePartyEach checks that a token acts for one party only. Whose it is decides
-// what its bearer may do.
-func (v *validator) onePartyEach(c *Config) {
-	type place struct{ party, path string }
-	seen := map[string]place{}
-	add := func(party, path string, tokens []string) {
-		for i, text := range tokens {
-			text, at := strings.ToLower(text), fmt.Sprintf("%s.%d", path, i)
-			before, twice := seen[text]
-			if twice && before.party != party {
-				v.fail(at, "the same token as %s%s: each party needs its own", placePrefix(v.origins, before.path), before.path)
-			}
-			if !twice {
-				seen[text] = place{party, at}
-			}
-		}
-	}
-	add("", "task.operator_tokens", c.Task.OperatorTokens)
-	for _, id := range slices.Sorted(maps.Keys(c.Tenants)) {
-		add(id, "tenants."+id+".tokens", c.Tenants[id].Tokens)
 	}
 }
 

@@ -173,7 +173,7 @@ func (o *OTLP) checkAnswer(text []byte, contentType string, spans int) error {
 	case rejected > 0:
 		return fmt.Errorf("the collector of spans refused %d of %d spans: %s", rejected, spans, message)
 	case message != "":
-		o.log.Warn("the collector of spans warns", zap.String("message", message))
+		o.log.Warn("the collector of spans warns", zap.String("warning", message))
 	}
 	return nil
 }

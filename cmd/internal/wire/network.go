@@ -24,7 +24,7 @@ var platformInterfaces = []string{
 }
 
 // openHTTP makes the client of native.http.
-func (c Config) openHTTP() (*http.Client, error) {
+func (c Config) openHTTP(current func() *config.Config) (*http.Client, error) {
 	blocked := c.Listeners
 	for _, name := range platformInterfaces {
 		if place := os.Getenv(name); place != "" {
@@ -32,19 +32,19 @@ func (c Config) openHTTP() (*http.Client, error) {
 		}
 	}
 	return http.New(http.Options{
-		Policy:  func(id tenant.ID) http.Policy { return http.Policy{Allow: c.Config.Allow(id)} },
+		Policy:  func(id tenant.ID) http.Policy { return http.Policy{Allow: current().Allow(id)} },
 		Blocked: blocked,
 		Events:  http.Events{Blocked: c.Observers.Blocked},
 	})
 }
 
 // openSQL makes the databases of native.sql.
-func (c Config) openSQL(clk *clock.Dual) *sql.DB {
+func (c Config) openSQL(clk *clock.Dual, current func() *config.Config) *sql.DB {
 	return sql.New(sql.Options{
 		Clock: clk, Drivers: c.SQLDrivers, Control: blockPlatform,
 		Connections: func(id tenant.ID) map[string]sql.Connection {
 			all := map[string]sql.Connection{}
-			for name, s := range c.Config.Connections(id) {
+			for name, s := range current().Connections(id) {
 				all[name] = sqlConnection(s)
 			}
 			return all

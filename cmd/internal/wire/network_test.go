@@ -21,7 +21,7 @@ func TestFailedDatabaseIsLogged(t *testing.T) {
 		Config: &config.Config{SQL: map[string]config.SQL{"main": {Driver: "postgres", Host: "127.0.0.1", Port: 1, User: "u", Database: "d"}}},
 		Log:    zap.New(core), SQLDrivers: map[string]sql.Driver{"postgres": postgres.New()},
 	}
-	db := c.openSQL(clock.NewDual(clock.System()))
+	db := c.openSQL(clock.NewDual(clock.System()), func() *config.Config { return c.Config })
 	defer db.Close()
 	conn, err := db.Open("acme", "main", sql.NewOpenRows())
 	if err != nil {
