@@ -6,82 +6,83 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/aws/aws-lambda-go/events"
 	"go.uber.org/zap"
 
 	"github.com/tidelock-lua/tidelock/native/value"
 	"github.com/tidelock-lua/tidelock/runtime"
 )
 
-// message is one of a batch, for which one run is started.
+// message is a message of a batch. One run is started for each.
 type message struct {
-	piece
+	item
 	id string
-	// lane keeps an order: messages of a lane run one after the other, and none
-	// after one that failed. "" is a lane of its own.
-	lane string
+	// group is the message group. Messages of a group run in order, and none
+	// runs after one that failed. A message without a group is one of its own.
+	group string
 
-	ran    bool
+	begun  bool
 	failed *runtime.Error
 }
 
-// batch is what came in one event.
+// batch is the messages of one event.
 type batch struct {
 	messages []*message
-	// partial: the answer says which messages failed, and only those come
-	// again. Otherwise all of them do when one fails, so that no more are begun
-	// after a failure.
+	// partial is set if the response names the messages that failed: only those
+	// are delivered again. Otherwise all are when one fails, so that no more are
+	// begun after a failure.
 	partial bool
 
 	mu     sync.Mutex // guards failed
-	failed bool       // one of them has
+	failed bool       // whether a message has
 }
 
 // batch runs a script for each message of a queue, or record of a bucket.
 func (h *Host) batch(i *invocation, m value.Map) ([]byte, *runtime.Error) {
 	b, failed := h.readBatch(m["Records"].(value.List))
 	if failed != nil {
-		h.refused(i, failed)
+		h.logRefused(i, failed)
 		return nil, failed
 	}
-	lanes := make(chan []*message)
+	groups := make(chan []*message)
 	var workers sync.WaitGroup
 	for range min(h.Concurrency, len(b.messages)) {
 		workers.Go(func() {
-			for lane := range lanes {
-				h.work(i, b, lane)
+			for group := range groups {
+				h.runGroup(i, b, group)
 			}
 		})
 	}
-	for _, lane := range b.lanes() {
-		lanes <- lane
+	for _, group := range b.groups() {
+		groups <- group
 	}
-	close(lanes)
+	close(groups)
 	workers.Wait()
-	return b.answer(i)
+	return b.response(i)
 }
 
 // readBatch reads all records before the first is run: one that can't be read
-// is a failure of them all.
+// fails the batch.
 func (h *Host) readBatch(records value.List) (*batch, *runtime.Error) {
 	b := &batch{}
-	known := map[string]bool{}
+	seen := map[string]bool{}
 	for n, v := range records {
 		m, _ := v.(value.Map)
 		var msg message
 		var failed *runtime.Error
 		switch textOf(m, "eventSource") {
-		case fromQueue:
-			msg.piece, msg.id = queueMessage(m), textOf(m, "messageId")
+		case sourceSQS:
+			msg.item, msg.id = queueMessage(m), textOf(m, "messageId")
 			if msg.id == "" {
 				failed = runtime.Errorf(runtime.EventInvalid, "a message without messageId")
 			}
 			queue := textOf(m, "eventSourceARN")
 			b.partial = h.partial[queue] && (n == 0 || b.partial)
 			if strings.HasSuffix(queue, ".fifo") {
-				msg.lane = "group " + textOf(mapOf(m, "attributes"), "MessageGroupId")
+				msg.group = "group " + textOf(mapOf(m, "attributes"), "MessageGroupId")
 			}
-		case fromBucket:
-			msg.piece, failed = bucketRecord(m)
+		case sourceS3:
+			msg.item, failed = bucketRecord(m)
 			b.partial = false
 		default:
 			failed = runtime.Errorf(runtime.EventInvalid, "a record of another source than the first")
@@ -91,24 +92,24 @@ func (h *Host) readBatch(records value.List) (*batch, *runtime.Error) {
 			return nil, failed
 		}
 		if same := textOf(m, "eventSourceARN") + " " + msg.id; msg.id != "" {
-			if known[same] {
-				continue // delivered twice: it is run, and answered, once
+			if seen[same] {
+				continue // delivered twice: it is run, and reported, once
 			}
-			known[same] = true
+			seen[same] = true
 		}
 		b.messages = append(b.messages, &msg)
 	}
 	return b, nil
 }
 
-// lanes puts the messages in lanes, in their order.
-func (b *batch) lanes() (out [][]*message) {
-	at := map[string]int{}
+// groups returns the messages by their groups, in their order.
+func (b *batch) groups() (out [][]*message) {
+	at := map[string]int{} // where a group is in out
 	for _, m := range b.messages {
-		n, ok := at[m.lane]
-		if !ok || m.lane == "" {
+		n, ok := at[m.group]
+		if !ok || m.group == "" {
 			n = len(out)
-			at[m.lane] = n
+			at[m.group] = n
 			out = append(out, nil)
 		}
 		out[n] = append(out[n], m)
@@ -116,28 +117,29 @@ func (b *batch) lanes() (out [][]*message) {
 	return out
 }
 
-// work runs the messages of a lane, as far as that may be.
-func (h *Host) work(i *invocation, b *batch, lane []*message) {
+// runGroup runs the messages of a group until one fails. Those after it fail
+// without being begun.
+func (h *Host) runGroup(i *invocation, b *batch, group []*message) {
 	blocked := false
-	for _, m := range lane {
-		failed := b.holds(blocked)
+	for _, m := range group {
+		failed := b.refusal(blocked)
 		switch {
 		case failed != nil:
 		case i.ctx.Err() != nil:
 			failed = runtime.Errorf(runtime.HostShutdown, "not begun: %s", runtime.Shutdown{}.Error())
-		case i.near(h.Clock.ElapsedMax()):
+		case i.exhausted(h.Clock.ElapsedMax()):
 			failed = runtime.Errorf(runtime.Timeout, "not begun: too little of the function's timeout was left")
 		default:
-			m.ran = true
-			failed = h.run(i, m.piece).Error
+			m.begun = true
+			failed = h.run(i, m.item).Error
 		}
-		b.note(m, failed)
+		b.finish(m, failed)
 		blocked = blocked || failed != nil
 	}
 }
 
-// holds says why no message is begun any more.
-func (b *batch) holds(blocked bool) *runtime.Error {
+// refusal returns why no message may be begun any more, or nil.
+func (b *batch) refusal(blocked bool) *runtime.Error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
@@ -149,39 +151,37 @@ func (b *batch) holds(blocked bool) *runtime.Error {
 	return nil
 }
 
-func (b *batch) note(m *message, failed *runtime.Error) {
+// finish sets the outcome of a message.
+func (b *batch) finish(m *message, failed *runtime.Error) {
 	m.failed = failed
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.failed = b.failed || failed != nil
 }
 
-// answer is what the platform is told: which messages come again, or that all
-// do.
-func (b *batch) answer(i *invocation) ([]byte, *runtime.Error) {
-	type item struct {
-		ID string `json:"itemIdentifier"`
-	}
-	again := []item{}
+// response returns the response to the platform: which messages it shall deliver
+// again, or that it shall deliver all.
+func (b *batch) response(i *invocation) ([]byte, *runtime.Error) {
+	failures := []events.SQSBatchItemFailure{}
 	begun := 0
-	var first *message // that failed, one that ran if there is one
+	var first *message // that failed; one that was begun if there is one
 	for _, m := range b.messages {
-		if m.ran {
+		if m.begun {
 			begun++
 		}
 		if m.failed != nil {
-			again = append(again, item{m.id})
-			if first == nil || m.ran && !first.ran {
+			failures = append(failures, events.SQSBatchItemFailure{ItemIdentifier: m.id})
+			if first == nil || m.begun && !first.begun {
 				first = m
 			}
 		}
 	}
 	if begun < len(b.messages) {
-		i.log.Warn("messages were not begun", zap.Int("messages", len(b.messages)), zap.Int("begun", begun), zap.Int("failed", len(again)))
+		i.log.Warn("messages were not begun", zap.Int("messages", len(b.messages)), zap.Int("begun", begun), zap.Int("failed", len(failures)))
 	}
 	switch {
 	case b.partial:
-		text, err := stdjson.Marshal(map[string][]item{"batchItemFailures": again})
+		text, err := stdjson.Marshal(events.SQSEventResponse{BatchItemFailures: failures})
 		if err != nil {
 			panic(err) // strings always encode
 		}

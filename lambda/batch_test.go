@@ -34,7 +34,7 @@ func grouped(bodies ...string) string {
 
 func partial(c *lambda.Config) { c.BatchResponses = []string{queueARN, fifoARN} }
 
-func TestABatchIsAnsweredMessageByMessageWhereTheMappingTakesThat(t *testing.T) {
+func TestBatchResponse(t *testing.T) {
 	const none = `{"batchItemFailures":[]}`
 	failed := func(ids ...string) string {
 		for n, id := range ids {
@@ -46,14 +46,14 @@ func TestABatchIsAnsweredMessageByMessageWhereTheMappingTakesThat(t *testing.T) 
 	for _, test := range []struct {
 		name, event string
 		configure   func(*lambda.Config)
-		answer      string
+		response    string
 		failed      string
 		begun       int32
 	}{
 		{"all good", records(ok, ok, ok), partial, none, "", 3},
 		{"one bad", records(ok, bad, ok), partial, failed("2"), "", 3},
 		{"all bad", records(bad, bad), partial, failed("1", "2"), "", 2},
-		{"a tenant that nobody knows", records(ok, `"{\"tenant\":\"gamma\",\"script\":\"work\"}"`), partial, failed("2"), "", 1},
+		{"an unknown tenant", records(ok, `"{\"tenant\":\"gamma\",\"script\":\"work\"}"`), partial, failed("2"), "", 1},
 		{"no envelope and no route", records(`"text"`, ok), partial, failed("1"), "", 1},
 		{"without the switch, all good", records(ok, ok), nil, "null", "", 2},
 		{"without the switch, one bad", records(ok, bad, ok), nil, "", "Script.Raised: one of 3 messages failed, so all of them come again: bad: 2", 3},
@@ -68,11 +68,11 @@ func TestABatchIsAnsweredMessageByMessageWhereTheMappingTakesThat(t *testing.T) 
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			inFakeTime(t, test.configure, func(t *testing.T, f *function) {
-				if strings.HasPrefix(test.answer, `{"Records"`) { // its first record decides what it is
+				if strings.HasPrefix(test.response, `{"Records"`) { // its first record decides what it is
 					f.want(test.event, call{}, "", "Tenant.Unknown")
 					return
 				}
-				f.want(test.event, call{}, test.answer, test.failed)
+				f.want(test.event, call{}, test.response, test.failed)
 				if got := f.begun.Load(); got != test.begun {
 					t.Errorf("%d runs began, want %d", got, test.begun)
 				}
@@ -81,22 +81,22 @@ func TestABatchIsAnsweredMessageByMessageWhereTheMappingTakesThat(t *testing.T) 
 	}
 }
 
-func TestAScriptSeesAMessageWithItsAttributes(t *testing.T) {
+func TestBatchEventHasTheMessageAndItsAttributes(t *testing.T) {
 	const around = `"attributes":{"ApproximateReceiveCount":"2"},"body":%s,"id":"1","kind":"sqs","message_attributes":{"b":"a","n":"1"},"queue":"` + queueARN + `"}`
 	for body, want := range map[string]string{
 		`"text"`:      `"text"`,
 		`"{\"a\":1}"`: `"{\"a\":1}"`,
-		`"{\"tenant\":\"acme\",\"script\":\"look\",\"event\":[1]}"`: `[1]`,
+		`"{\"tenant\":\"acme\",\"script\":\"raise_event\",\"event\":[1]}"`: `[1]`,
 	} {
-		look := routed(lambda.Route{Match: queueARN, Tenant: "acme", Script: "look"})
-		inFakeTime(t, func(c *lambda.Config) { look(c); returningError(c) }, func(t *testing.T, f *function) {
+		route := routed(lambda.Route{Match: queueARN, Tenant: "acme", Script: "raise_event"})
+		inFakeTime(t, func(c *lambda.Config) { route(c); raisingEvent(c) }, func(t *testing.T, f *function) {
 			_, failed := f.invoke(records(body), call{})
 			if want := "Script.Raised: " + fmt.Sprintf(`seen: {`+around, want); failed != want {
 				t.Errorf("\n got %s\nwant %s", failed, want)
 			}
 		})
 	}
-	inFakeTime(t, func(c *lambda.Config) { all("look")(c); returningError(c) }, func(t *testing.T, f *function) {
+	inFakeTime(t, func(c *lambda.Config) { all("raise_event")(c); raisingEvent(c) }, func(t *testing.T, f *function) {
 		_, failed := f.invoke(bucketEvent, call{})
 		want := `Script.Raised: seen: {"bucket":"in","kind":"s3","name":"ObjectCreated:Put","object":{"etag":"e","key":"a b/é+.csv","sequencer":"00","size":10},` +
 			`"region":"eu-west-1","time":"2026-10-08T16:53:06Z"}`
@@ -106,8 +106,8 @@ func TestAScriptSeesAMessageWithItsAttributes(t *testing.T) {
 	})
 }
 
-// returningError adds the script look, which raises what it sees.
-func returningError(c *lambda.Config) {
+// raisingEvent adds the script raise_event, which raises the event that it gets.
+func raisingEvent(c *lambda.Config) {
 	scripts := returning(`error({ code = "seen", message = native.json.encode(event) })`)
 	routes := c.Routes
 	scripts(c)
@@ -116,7 +116,7 @@ func returningError(c *lambda.Config) {
 	folder[0] = renamed{folder[0]}
 }
 
-func TestMessagesRunAtOnceUpToABoundAndThoseOfAGroupInTurn(t *testing.T) {
+func TestBatchConcurrencyIsBoundedAndGroupsRunInOrder(t *testing.T) {
 	for _, test := range []struct {
 		name        string
 		concurrency int
@@ -131,7 +131,7 @@ func TestMessagesRunAtOnceUpToABoundAndThoseOfAGroupInTurn(t *testing.T) {
 			inFakeTime(t, func(c *lambda.Config) { c.Concurrency = test.concurrency }, func(t *testing.T, f *function) {
 				began := time.Now()
 				f.want(test.event, call{}, "null", "")
-				// Each run may hand its turn on now and then, which takes 1 ms here.
+				// A run yields now and then, which takes 1 ms here.
 				if took := time.Since(began); took < test.want || took > test.want+50*time.Millisecond {
 					t.Errorf("took %v, want %v", took, test.want)
 				}
@@ -140,7 +140,7 @@ func TestMessagesRunAtOnceUpToABoundAndThoseOfAGroupInTurn(t *testing.T) {
 	}
 }
 
-func TestMessagesForWhichNoTimeIsLeftComeAgain(t *testing.T) {
+func TestBatchMessagesWithoutTimeLeftAreDeliveredAgain(t *testing.T) {
 	one := func(c *lambda.Config) { c.Concurrency = 1; partial(c) }
 	slow := work(850, false)
 	inFakeTime(t, one, func(t *testing.T, f *function) {

@@ -1,32 +1,34 @@
-// Package lambda is the host of scripts on AWS Lambda: an invocation comes in,
-// one script runs for it (or one for each message of a batch), and an answer
-// leaves in the form that the sender of the event understands.
+// Package lambda is the host of scripts on AWS Lambda. It runs a script for each
+// invocation, or for each message of a batch, and responds in the form that the
+// sender of the event understands. [Host.Serve] is the whole of a program;
+// [Host.Invoke] answers a single invocation.
 //
 // # Which script
 //
-// Whose script runs, and which one, is said by up to three: the platform, where
-// the function has tenant isolation; a [Route] for where the event comes from;
-// and an envelope {"tenant", "script", "event"} that the sender wrote. What one
-// has said the next may repeat, but not change: that is Tenant.Mismatch. The
-// body of an HTTP request is never an envelope, because whoever may call would
-// then choose.
+// Three sources may name the tenant and the script: the platform, where the
+// function has tenant isolation; a [Route] for the source of the event; and an
+// envelope {"tenant", "script", "event"} that the sender wrote. A later source
+// may repeat what an earlier one named, but not change it: that is the error
+// Tenant.Mismatch. The body of an HTTP request is never read as an envelope,
+// because then any client could choose the tenant.
 //
 // # Time
 //
-// An invocation that the platform stops resets the environment and leaves its
-// locks to run out. So everything ends before, counted back from the platform's
-// deadline on the fast hand:
+// If the platform has to stop an invocation, it resets the environment, and held
+// locks stay until they expire. So everything ends earlier, counted back from the
+// platform's deadline:
 //
 //	scripts end              the margin before the deadline
-//	requests of locks end    a fifth of the margin before it
-//	the answer goes out      then, even if a run has not come back
+//	requests of locks end    a fifth of the margin before the deadline
+//	the response is sent     at the same time, even if a run has not returned
 //
-// A run that has not come back is abandoned. Its goroutine can't be stopped, so
-// the process ends after the answer, where the answer can say so.
+// A run that has not returned by then is abandoned. Its goroutine can't be
+// stopped, so the process exits after the response, once no other invocation is
+// in flight.
 //
 // # SIGTERM
 //
-// The platform gives the process 500 ms, if an extension is registered:
-// aws-lambda-go does that. All runs are cancelled, each releases its locks on
-// its own goroutine, and the process ends.
+// The platform sends SIGTERM if an extension is registered, which Serve does, and
+// kills the process 500 ms later. All runs are cancelled, each releases
+// its locks, and the process exits.
 package lambda

@@ -9,54 +9,65 @@ import (
 	"github.com/tidelock-lua/tidelock/runtime"
 )
 
-// piece is what one run is started for.
-type piece struct {
-	from    []string // names of where it comes from, as routes match them
+// item is an event, or one message of a batch: what one run is started for.
+type item struct {
+	sources []string // names of its source that routes may match, most exact first
 	message any      // what the sender wrote; it may be an envelope
-	public  bool     // anybody may be the sender: no envelope is opened
-	// around is what the script sees besides the message, which lies in it
-	// under slot. nil: the script sees the message itself.
-	around value.Map
-	slot   string
-	encode func(v any, max int64) ([]byte, *runtime.Error) // as of [runtime.Invocation]
+	public  bool     // anybody may be the sender: the message is no envelope
+	// fields are what the script sees besides the message, which is added to
+	// them under messageField. If they are nil, it sees the message itself.
+	fields       value.Map
+	messageField string
+	encode       func(v any, max int64) ([]byte, *runtime.Error) // as of [runtime.Invocation]
+	bytesMax     int64                                           // of the response that the sender takes; 0 is the platform's
 }
 
-// event is what the script sees.
-func (p piece) event(message any) any {
-	if p.around == nil {
+// responseMax returns how large the response to an item may be.
+func (it item) responseMax() int64 {
+	if it.bytesMax > 0 {
+		return it.bytesMax
+	}
+	return ResponseBytesMax
+}
+
+// event returns what the script sees.
+func (it item) event(message any) any {
+	if it.fields == nil {
 		return message
 	}
-	if p.slot != "" && message != nil {
-		p.around[p.slot] = message
+	if it.messageField != "" && message != nil {
+		it.fields[it.messageField] = message
 	}
-	return p.around
+	return it.fields
 }
+
+// kind is the kind of an event.
 
 type kind int
 
 const (
-	directKind kind = iota // whatever a caller wrote
+	directKind kind = iota // any JSON that a caller wrote
 	httpKind
-	batchKind // of SQS or S3
-	ruleKind  // of EventBridge
+	batchKind       // of SQS or S3
+	eventBridgeKind // of EventBridge
 )
 
-// kindOf tells what a service has sent by the fields that all its events have.
+// kindOf recognises the events of a service by the fields that they all have.
 func kindOf(event any) kind {
 	m, _ := event.(value.Map)
-	about := mapOf(m, "requestContext")
+	context := mapOf(m, "requestContext")
 	switch {
-	case textOf(m, "version") == "2.0" && mapOf(about, "http") != nil:
+	case textOf(m, "version") == "2.0" && mapOf(context, "http") != nil:
 		return httpKind
-	case textOf(m, "httpMethod") != "" && about != nil:
+	case textOf(m, "httpMethod") != "" && context != nil:
 		return httpKind
 	case textOf(m, "detail-type") != "" && textOf(m, "source") != "":
-		return ruleKind
+		return eventBridgeKind
 	}
 	if records, _ := m["Records"].(value.List); len(records) > 0 {
 		first, _ := records[0].(value.Map)
 		switch textOf(first, "eventSource") {
-		case fromQueue, fromBucket:
+		case sourceSQS, sourceS3:
 			return batchKind
 		}
 	}
@@ -65,45 +76,45 @@ func kindOf(event any) kind {
 
 // Values of eventSource.
 const (
-	fromQueue  = "aws:sqs"
-	fromBucket = "aws:s3"
+	sourceSQS = "aws:sqs"
+	sourceS3  = "aws:s3"
 )
 
-// ruleEvent is an event of EventBridge.
-func ruleEvent(m value.Map) piece {
-	p := piece{message: m["detail"], slot: "detail"}
-	p.around = pick(m, value.Map{"kind": "eventbridge", "detail_type": m["detail-type"]},
+// eventBridgeEvent reads an event of EventBridge.
+func eventBridgeEvent(m value.Map) item {
+	it := item{message: m["detail"], messageField: "detail"}
+	it.fields = copyFields(m, value.Map{"kind": "eventbridge", "detail_type": m["detail-type"]},
 		"id", "source", "time", "region", "account", "resources")
 	resources, _ := m["resources"].(value.List)
 	for _, r := range resources {
 		if arn, ok := r.(string); ok {
-			p.from = append(p.from, arn)
+			it.sources = append(it.sources, arn)
 		}
 	}
 	source := textOf(m, "source")
-	p.from = append(p.from, source+"/"+textOf(m, "detail-type"), source)
-	return p
+	it.sources = append(it.sources, source+"/"+textOf(m, "detail-type"), source)
+	return it
 }
 
-// queueMessage is a message of a queue. Its body is text; an envelope in it is
-// opened.
-func queueMessage(m value.Map) piece {
+// queueMessage reads a message of a queue. Its body is text, which may hold an
+// envelope.
+func queueMessage(m value.Map) item {
 	arn := textOf(m, "eventSourceARN")
 	attributes := mapOf(m, "attributes")
-	p := piece{from: []string{arn}, message: m["body"], slot: "body"}
-	p.around = value.Map{"kind": "sqs", "id": textOf(m, "messageId"), "queue": arn, "message_attributes": messageAttributes(m)}
+	it := item{sources: []string{arn}, message: m["body"], messageField: "body"}
+	it.fields = value.Map{"kind": "sqs", "id": textOf(m, "messageId"), "queue": arn, "message_attributes": messageAttributes(m)}
 	if attributes != nil {
-		p.around["attributes"] = attributes
+		it.fields["attributes"] = attributes
 	}
-	if body, ok := p.message.(string); ok && looksLikeMap(body) {
+	if body, ok := it.message.(string); ok && looksLikeObject(body) {
 		if v, err := json.Decode([]byte(body)); err == nil && isEnvelope(v) {
-			p.message = v
+			it.message = v
 		}
 	}
-	return p
+	return it
 }
 
-// messageAttributes are a message's own attributes as name and value.
+// messageAttributes returns the values of a message's attributes by their names.
 func messageAttributes(m value.Map) value.Map {
 	out := value.Map{}
 	for name, v := range mapOf(m, "messageAttributes") {
@@ -117,35 +128,36 @@ func messageAttributes(m value.Map) value.Map {
 	return out
 }
 
-// bucketRecord is a record of a bucket. Its key is decoded: the service sends
-// it as in a form.
-func bucketRecord(m value.Map) (piece, *runtime.Error) {
+// bucketRecord reads a record of a bucket. The service sends the key of the
+// object encoded as in a form.
+func bucketRecord(m value.Map) (item, *runtime.Error) {
 	s3 := mapOf(m, "s3")
 	bucket, object := mapOf(s3, "bucket"), mapOf(s3, "object")
 	key, err := url.QueryUnescape(textOf(object, "key"))
 	if err != nil {
-		return piece{}, runtime.Errorf(runtime.EventInvalid, "the key of a record can't be decoded: %v", err)
+		return item{}, runtime.Errorf(runtime.EventInvalid, "the key of a record can't be decoded: %v", err)
 	}
-	p := piece{from: []string{textOf(bucket, "arn")}, public: true}
-	p.around = value.Map{
+	it := item{sources: []string{textOf(bucket, "arn")}, public: true}
+	it.fields = value.Map{
 		"kind": "s3", "name": textOf(m, "eventName"), "time": textOf(m, "eventTime"), "region": textOf(m, "awsRegion"),
 		"bucket": textOf(bucket, "name"),
-		"object": pick(object, value.Map{"key": key, "version": object["versionId"], "etag": object["eTag"]}, "size", "sequencer"),
+		"object": copyFields(object, value.Map{"key": key, "version": object["versionId"], "etag": object["eTag"]}, "size", "sequencer"),
 	}
-	return p, nil
+	return it, nil
 }
 
-// envelope is a letter that says whom it is for.
+// envelope is an event with the tenant and the script that it is for. Either may
+// be empty.
 type envelope struct {
 	tenant, script string
 	event          any
 }
 
-// isEnvelope says whether v has no other fields than an envelope has, and one
-// of those that say whom it is for.
+// isEnvelope reports whether v names a tenant or a script, and has no fields that
+// an envelope doesn't have.
 func isEnvelope(v any) bool {
 	m, ok := v.(value.Map)
-	if !ok || nothing(m["tenant"]) && nothing(m["script"]) {
+	if !ok || isNull(m["tenant"]) && isNull(m["script"]) {
 		return false
 	}
 	for name := range m {
@@ -156,27 +168,28 @@ func isEnvelope(v any) bool {
 	return true
 }
 
-func openEnvelope(v any) (letter envelope, ok bool, failed *runtime.Error) {
+// readEnvelope reads an envelope; ok is false if v is none.
+func readEnvelope(v any) (env envelope, ok bool, failed *runtime.Error) {
 	if !isEnvelope(v) {
 		return envelope{}, false, nil
 	}
 	m := v.(value.Map)
-	for name, to := range map[string]*string{"tenant": &letter.tenant, "script": &letter.script} {
-		if nothing(m[name]) {
+	for name, to := range map[string]*string{"tenant": &env.tenant, "script": &env.script} {
+		if isNull(m[name]) {
 			continue
 		}
 		if *to, ok = m[name].(string); !ok {
 			return envelope{}, false, runtime.Errorf(runtime.EventInvalid, "the envelope's %s is no string", name)
 		}
 	}
-	if letter.event = m["event"]; letter.event == (value.Null{}) {
-		letter.event = nil
+	if env.event = m["event"]; env.event == (value.Null{}) {
+		env.event = nil
 	}
-	return letter, true, nil
+	return env, true, nil
 }
 
-// looksLikeMap says whether a text may be a JSON object.
-func looksLikeMap(text string) bool {
+// looksLikeObject reports whether a text may be a JSON object.
+func looksLikeObject(text string) bool {
 	return len(text) <= runtime.EventBytesMax && bytes.HasPrefix(bytes.TrimSpace([]byte(text[:min(len(text), 100)])), []byte("{"))
 }
 
@@ -190,8 +203,9 @@ func mapOf(m value.Map, name string) value.Map {
 	return inner
 }
 
-// pick copies the fields with these names, and leaves out what is nothing.
-func pick(from, to value.Map, names ...string) value.Map {
+// copyFields copies fields by their names, and removes fields that are nil or
+// null.
+func copyFields(from, to value.Map, names ...string) value.Map {
 	for _, name := range names {
 		to[name] = from[name]
 	}

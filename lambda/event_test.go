@@ -8,9 +8,9 @@ import (
 	"github.com/tidelock-lua/tidelock/lambda"
 )
 
-func TestADirectEventReachesTheScriptAsItIs(t *testing.T) {
+func TestEventDirectReachesTheScriptUnchanged(t *testing.T) {
 	inFakeTime(t, all("echo"), func(t *testing.T, f *function) {
-		for _, test := range []struct{ event, answer, failed string }{
+		for _, test := range []struct{ event, response, failed string }{
 			{"", "null", ""},
 			{" \n", "null", ""},
 			{"null", "null", ""},
@@ -25,7 +25,7 @@ func TestADirectEventReachesTheScriptAsItIs(t *testing.T) {
 			{"\"\xff\"", "", "Event.Invalid: the event is not JSON: not valid UTF-8"},
 			{`{"a":`, "", "Event.Invalid: the event is not JSON: "},
 		} {
-			f.want(test.event, call{}, test.answer, test.failed)
+			f.want(test.event, call{}, test.response, test.failed)
 		}
 	})
 }
@@ -37,7 +37,7 @@ const (
 	aliasARN = "arn:aws:lambda:eu-west-1:123456789012:function:scripts:acme"
 	groupARN = "arn:aws:elasticloadbalancing:eu-west-1:123456789012:targetgroup/t/6d0ecf831eec9f09"
 
-	ruleEvent = `{"version":"0","id":"53dc4d37","detail-type":"Scheduled Event","source":"aws.events","account":"123456789012",` +
+	eventBridgeEvent = `{"version":"0","id":"53dc4d37","detail-type":"Scheduled Event","source":"aws.events","account":"123456789012",` +
 		`"time":"2026-10-08T16:53:06Z","region":"eu-west-1","resources":["` + ruleARN + `"],"detail":{"n":1}}`
 	bucketEvent = `{"Records":[{"eventVersion":"2.1","eventSource":"aws:s3","awsRegion":"eu-west-1","eventTime":"2026-10-08T16:53:06Z",` +
 		`"eventName":"ObjectCreated:Put","s3":{"s3SchemaVersion":"1.0","configurationId":"c","bucket":{"name":"in","arn":"arn:aws:s3:::in"},` +
@@ -61,9 +61,9 @@ func message(id, body, more string) string {
 		`"eventSource":"aws:sqs","eventSourceARN":"` + queueARN + `","awsRegion":"eu-west-1"}`
 }
 
-func TestWhatAServiceSendsReachesTheScriptInOneShape(t *testing.T) {
+func TestEventOfServiceHasOneShape(t *testing.T) {
 	for _, test := range []struct{ name, script, event, want string }{
-		{"EventBridge", "echo", ruleEvent, `{"account":"123456789012","detail":{"n":1},"detail_type":"Scheduled Event","id":"53dc4d37",` +
+		{"EventBridge", "echo", eventBridgeEvent, `{"account":"123456789012","detail":{"n":1},"detail_type":"Scheduled Event","id":"53dc4d37",` +
 			`"kind":"eventbridge","region":"eu-west-1","resources":["` + ruleARN + `"],"source":"aws.events","time":"2026-10-08T16:53:06Z"}`},
 		{"a function URL or HTTP API", "reply", gatewayEvent, `{"authorizer":{"jwt":{"claims":{"sub":"u"}}},"body":4,` +
 			`"cookies":{"s":"1","t":"x=y"},"headers":{"content-type":"text/plain","x-many":"1,2"},"ip":"192.0.2.1","kind":"http","method":"POST",` +
@@ -90,7 +90,7 @@ func TestWhatAServiceSendsReachesTheScriptInOneShape(t *testing.T) {
 	}
 }
 
-func TestWhoseScriptRuns(t *testing.T) {
+func TestResolveTarget(t *testing.T) {
 	const acme, unnamed = `{"tenant":"acme","script":"echo","event":`, "nobody says whose event it is"
 	route := lambda.Route{Match: aliasARN, Tenant: "acme", Script: "echo"}
 	for _, test := range []struct {
@@ -98,13 +98,13 @@ func TestWhoseScriptRuns(t *testing.T) {
 		routes   []lambda.Route
 		platform string
 		event    string
-		answer   string
+		response string
 		failed   string
 	}{
 		{"an envelope", nil, "", acme + `1}`, "1", ""},
 		{"an envelope without event", nil, "", `{"tenant":"acme","script":"echo.lua"}`, "null", ""},
 		{"an envelope with null", nil, "", acme + `null}`, "null", ""},
-		{"nobody", nil, "", `{"a":1}`, "", "Tenant.Unknown: " + unnamed},
+		{"neither", nil, "", `{"a":1}`, "", "Tenant.Unknown: " + unnamed},
 		{"no script", nil, "acme", `{"a":1}`, "", "Script.NotFound: nobody says which script"},
 		{"platform and envelope", nil, "acme", `{"script":"echo","event":2}`, "2", ""},
 		{"platform and envelope agree", nil, "acme", acme + `2}`, "2", ""},
@@ -122,22 +122,22 @@ func TestWhoseScriptRuns(t *testing.T) {
 		{"an unknown tenant in the envelope", nil, "", `{"tenant":"gamma","script":"echo"}`, "", `Tenant.Unknown: there is no tenant "gamma"`},
 		{"an unknown script", nil, "", `{"tenant":"acme","script":"../beta/echo"}`, "", `Script.NotFound: tenant acme has no script "../beta/echo"`},
 		{"a tenant that is no string", nil, "", `{"tenant":5,"script":"echo"}`, "", "Event.Invalid: the envelope's tenant is no string"},
-		{"a rule by its ARN", []lambda.Route{{Match: ruleARN, Tenant: "acme", Script: "nothing"}}, "", ruleEvent, "null", ""},
-		{"a rule by source and type", []lambda.Route{{Match: "aws.events/Scheduled Event", Tenant: "acme", Script: "nothing"}}, "", ruleEvent, "null", ""},
-		{"a rule by source", []lambda.Route{{Match: "aws.events", Tenant: "acme", Script: "nothing"}}, "", ruleEvent, "null", ""},
+		{"a rule by its ARN", []lambda.Route{{Match: ruleARN, Tenant: "acme", Script: "nothing"}}, "", eventBridgeEvent, "null", ""},
+		{"a rule by source and type", []lambda.Route{{Match: "aws.events/Scheduled Event", Tenant: "acme", Script: "nothing"}}, "", eventBridgeEvent, "null", ""},
+		{"a rule by source", []lambda.Route{{Match: "aws.events", Tenant: "acme", Script: "nothing"}}, "", eventBridgeEvent, "null", ""},
 		{"a bucket", []lambda.Route{{Match: "arn:aws:s3:::in", Tenant: "acme", Script: "nothing"}}, "", bucketEvent, "null", ""},
 		{"a bucket without route", nil, "", bucketEvent, "", "Tenant.Unknown: " + unnamed + ": it needs a route for arn:aws:s3:::in"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			inFakeTime(t, routed(test.routes...), func(t *testing.T, f *function) {
 				c := call{LambdaContext: lambdacontext.LambdaContext{TenantID: test.platform, InvokedFunctionArn: aliasARN}}
-				f.want(test.event, c, test.answer, test.failed)
+				f.want(test.event, c, test.response, test.failed)
 			})
 		})
 	}
 }
 
-func TestAnErrorOfOneTenantNamesNoOther(t *testing.T) {
+func TestResolveErrorNamesNoOtherTenant(t *testing.T) {
 	inFakeTime(t, all("echo"), func(t *testing.T, f *function) {
 		_, failed := f.invoke(`{"tenant":"beta","script":"echo"}`, call{})
 		if want := "Tenant.Mismatch: the event names another tenant than the one that it belongs to"; failed != want {
@@ -146,7 +146,7 @@ func TestAnErrorOfOneTenantNamesNoOther(t *testing.T) {
 	})
 }
 
-func TestARequestFindsTheMostExactRoute(t *testing.T) {
+func TestRouteMostExactMatchCounts(t *testing.T) {
 	in := func(match string) lambda.Route { return lambda.Route{Match: match, Tenant: "acme", Script: "reply"} }
 	wrong := func(match string) lambda.Route { return lambda.Route{Match: match, Tenant: "acme", Script: "missing"} }
 	for _, test := range []struct {
@@ -176,8 +176,8 @@ func TestARequestFindsTheMostExactRoute(t *testing.T) {
 	}
 }
 
-// Anybody may send a request: its body chooses nobody's script.
-func TestTheBodyOfARequestIsNoEnvelope(t *testing.T) {
+// Any client may send a request: its body must not choose the script.
+func TestRequestBodyIsNoEnvelope(t *testing.T) {
 	const event = `{"version":"2.0","rawPath":"/","requestContext":{"http":{"method":"POST"}},"body":"{\"tenant\":\"acme\",\"script\":\"nothing\"}"}`
 	inFakeTime(t, nil, func(t *testing.T, f *function) {
 		got, _ := f.invoke(event, call{})

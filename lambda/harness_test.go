@@ -109,7 +109,7 @@ type scriptLog struct{ *zap.Logger }
 
 func (l scriptLog) Log(_, message string, _ value.Map) { l.Info(message) }
 
-// routed gives a function these routes.
+// routed configures routes.
 func routed(routes ...lambda.Route) func(*lambda.Config) {
 	return func(c *lambda.Config) { c.Routes = routes }
 }
@@ -126,7 +126,7 @@ type call struct {
 }
 
 // invoke is one invocation. Errors are shown as "type: message".
-func (f *function) invoke(payload string, c call) (answer, failed string) {
+func (f *function) invoke(payload string, c call) (response, failed string) {
 	f.t.Helper()
 	if c.timeout == 0 {
 		c.timeout = 3 * time.Second
@@ -134,12 +134,23 @@ func (f *function) invoke(payload string, c call) (answer, failed string) {
 	if c.AwsRequestID == "" {
 		c.AwsRequestID = "request-1"
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
+	return f.invokeUntil(time.Now().Add(c.timeout), payload, c)
+}
+
+// invokeAt is one invocation with a deadline.
+func (f *function) invokeAt(deadline time.Time) (response, failed string) {
+	f.t.Helper()
+	return f.invokeUntil(deadline, "", call{})
+}
+
+func (f *function) invokeUntil(deadline time.Time, payload string, c call) (response, failed string) {
+	f.t.Helper()
+	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
 	got, err := f.Invoke(lambdacontext.NewContext(ctx, &c.LambdaContext), []byte(payload))
 	if err == nil {
 		if !json.Valid(got) {
-			f.t.Errorf("the answer is not JSON: %q", got)
+			f.t.Errorf("the response is not JSON: %q", got)
 		}
 		return string(got), ""
 	}
@@ -150,23 +161,23 @@ func (f *function) invoke(payload string, c call) (answer, failed string) {
 	return "", e.Type + ": " + e.Message
 }
 
-// want compares an answer.
-func (f *function) want(payload string, c call, answer, failed string) {
+// want compares a response.
+func (f *function) want(payload string, c call, response, failed string) {
 	f.t.Helper()
 	got, e := f.invoke(payload, c)
-	if got != answer || failed == "" && e != "" || !strings.HasPrefix(e, failed) {
-		f.t.Errorf("%s\n got %s %s\nwant %s %s", payload, got, e, answer, failed)
+	if got != response || failed == "" && e != "" || !strings.HasPrefix(e, failed) {
+		f.t.Errorf("%s\n got %s %s\nwant %s %s", payload, got, e, response, failed)
 	}
 }
 
-// body is the body of an HTTP answer.
-func body(t *testing.T, answer string) string {
+// body is the body of an HTTP response.
+func body(t *testing.T, response string) string {
 	t.Helper()
 	var a struct {
 		Body string
 	}
-	if err := json.Unmarshal([]byte(answer), &a); err != nil {
-		t.Fatalf("%v: %s", err, answer)
+	if err := json.Unmarshal([]byte(response), &a); err != nil {
+		t.Fatalf("%v: %s", err, response)
 	}
 	return a.Body
 }

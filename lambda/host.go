@@ -15,45 +15,46 @@ import (
 	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/value"
 	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/runtime/runlog"
 )
 
-// Config is what a host is made from. Engine, Hands, Tenants, Log and RunLog
-// are required.
+// Config configures a host. Engine, Clock, Log and RunLog are required.
 type Config struct {
 	// Engine runs the scripts.
 	Engine *runtime.Engine
-	// Clock are the engine's.
+	// Clock is the engine's clock.
 	Clock *clock.Dual
-	// Tenants are whose scripts may run.
+	// Tenants are the tenants whose scripts may run.
 	Tenants runtime.Directory
-	// Routes say whose script an event is for, by where it comes from.
+	// Routes name the script for an event by its source.
 	Routes []Route
-	// Margin is kept of the time that the platform gives to an invocation, for
-	// ending it in order, and a fiftieth of that time besides; both together at
-	// most half of it. Default 250 ms.
+	// Margin is the time before the platform's deadline that is kept for ending
+	// an invocation in order. A fiftieth of the invocation's time is added to it;
+	// together they are at most half of that time. The default is 250 ms.
 	Margin time.Duration
-	// Concurrency is how many messages of a batch are worked on at once, at
-	// most. Default 4.
+	// Concurrency is how many messages of a batch run at once, at most. The
+	// default is 4.
 	Concurrency int
 	// BatchResponses are the ARNs of the queues whose event source mapping has
-	// ReportBatchItemFailures switched on. For any other queue a batch fails as
-	// a whole when one message does: without the switch the platform takes
-	// every answer for a success, and deletes what has failed.
+	// ReportBatchItemFailures switched on. A batch of any other queue fails as a
+	// whole when one message does: without the switch the platform takes every
+	// response for a success, and deletes the messages that failed.
 	BatchResponses []string
-	// ThawAfter is the pause between two invocations after which connections
-	// are taken for dead. Default 5 s.
+	// ThawAfter is the pause between two invocations after which the environment
+	// is taken to have been frozen, and connections for dead. The default is 5 s.
 	ThawAfter time.Duration
-	// Thawed drops idle connections. Default: nothing.
+	// Thawed is called after such a pause, to drop idle connections. It may be
+	// nil.
 	Thawed func()
-	// Flush sends on what is buffered (traces, metrics), before each answer and
-	// at the end. Its context ends in time. Default: nothing.
+	// Flush sends what is buffered, such as spans, before each response and at the
+	// end of the process, until its context ends. It may be nil.
 	Flush func(context.Context)
-	// Log takes what the host reports.
+	// Log is the host's log.
 	Log *zap.Logger
-	// RunLog returns what takes the records of a run's script. log is Log with
-	// the id of the request.
+	// RunLog returns the log of a run's script. log is Log with the id of the
+	// request.
 	RunLog func(log *zap.Logger, inv *runtime.Invocation) native.Logger
-	// Exit ends the process. Default os.Exit.
+	// Exit ends the process. The default is os.Exit.
 	Exit func(code int)
 }
 
@@ -63,22 +64,22 @@ const (
 	defaultThawAfter   = 5 * time.Second
 )
 
-// Host answers invocations. Any number of them may be under way at once.
+// Host answers invocations, any number of them at once.
 type Host struct {
 	Config
-	routes   routes
-	partial  map[string]bool // the queues of Config.BatchResponses
-	traffic  traffic
-	stuck    atomic.Bool     // some run has not come back
-	stopping context.Context // cancelled with [runtime.Shutdown] when the process is to end
-	stop     context.CancelCauseFunc
+	routes    routes
+	partial   map[string]bool // the queues of Config.BatchResponses
+	inFlight  inFlight
+	abandoned atomic.Bool     // whether a run has not returned
+	stopping  context.Context // cancelled with [runtime.Shutdown] by SIGTERM
+	stop      context.CancelCauseFunc
 }
 
-// New makes a host. The error says which field of the configuration is wrong.
+// New returns a host, or an error that names the wrong field of c.
 func New(c Config) (*Host, error) {
 	switch {
 	case c.Engine == nil || c.Clock == nil || c.Log == nil || c.RunLog == nil:
-		return nil, fmt.Errorf("lambda: Engine, Hands, Log and RunLog are required")
+		return nil, fmt.Errorf("lambda: Engine, Clock, Log and RunLog are required")
 	case c.Margin < 0:
 		return nil, fmt.Errorf("margin: got %v, want more than 0", c.Margin)
 	case c.Concurrency < 0:
@@ -119,18 +120,19 @@ func setDefault[T comparable](field *T, v T) {
 
 // invocation is one call of the function.
 type invocation struct {
-	allowance
+	timeBudget
 	ctx    context.Context // of all its runs
 	log    *zap.Logger
 	id     string // of the request
-	tenant string // as the platform says; "" if it doesn't
+	tenant string // that the platform names; "" is none
 	arn    string // of the function, with the alias that was called
 }
 
-// Invoke answers one invocation. Its error is a messages.InvokeResponse_Error,
-// by value, with the type and the Lua stack of what went wrong. ctx has the
-// platform's deadline and the [lambdacontext.LambdaContext].
-func (h *Host) Invoke(ctx context.Context, payload []byte) (answer []byte, err error) {
+// Invoke answers one invocation with JSON. Its error is a
+// messages.InvokeResponse_Error, by value, with the type of the error and the Lua
+// stack. ctx has the platform's deadline, without which an invocation may take
+// any time, and the [lambdacontext.LambdaContext], which is optional.
+func (h *Host) Invoke(ctx context.Context, payload []byte) (response []byte, err error) {
 	i, end, failed := h.begin(ctx)
 	if failed != nil {
 		return nil, failure(failed, false)
@@ -138,22 +140,22 @@ func (h *Host) Invoke(ctx context.Context, payload []byte) (answer []byte, err e
 	defer end()
 	defer func() {
 		if p := recover(); p != nil {
-			answer, err = nil, failure(h.panicked(i.log, p), false)
+			response, err = nil, failure(h.logPanic(i.log, p), false)
 		}
 	}()
-	answer, failed = h.answer(i, payload)
-	h.flush(i.ctx, i.left(h.Clock.ElapsedMax()))
+	response, failed = h.dispatch(i, payload)
+	h.flush(i.ctx, i.remaining(h.Clock.ElapsedMax()))
 	if failed != nil {
 		// Other invocations of the process must not end with it.
-		return nil, failure(failed, h.stuck.Load() && h.traffic.alone())
+		return nil, failure(failed, h.abandoned.Load() && h.inFlight.single())
 	}
-	return answer, nil
+	return response, nil
 }
 
-// begin takes an invocation in. end is called when its answer is ready.
+// begin begins an invocation. end is to be called when its response is ready.
 func (h *Host) begin(ctx context.Context) (i *invocation, end func(), failed *runtime.Error) {
 	now := h.Clock.Read()
-	pause, ok := h.traffic.enter(now.Wall)
+	pause, ok := h.inFlight.add(now.Wall)
 	if !ok {
 		return nil, nil, runtime.Errorf(runtime.HostShutdown, "%s", runtime.Shutdown{}.Error())
 	}
@@ -167,59 +169,58 @@ func (h *Host) begin(ctx context.Context) (i *invocation, end func(), failed *ru
 		i.log = h.Log.With(zap.String("requestId", lc.AwsRequestID))
 	}
 	if deadline, ok := ctx.Deadline(); ok {
-		i.allowance = allow(now.ElapsedMax, deadline.Round(0).Sub(now.Wall), h.Margin)
+		i.timeBudget = newTimeBudget(now.ElapsedMax, deadline.Round(0).Sub(now.Wall), h.Margin)
 	}
-	// Runs keep the context's values but not its deadline: they have ends of
-	// their own, on both clocks.
+	// Runs keep the context's values but not its deadline: their own deadlines go
+	// by both elapsed times.
 	runs, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	i.ctx = runs
 	detach := context.AfterFunc(h.stopping, func() { cancel(context.Cause(h.stopping)) })
 	return i, func() {
 		detach()
 		cancel(nil)
-		h.traffic.leave(h.Clock.Now().Wall)
+		h.inFlight.done(h.Clock.Now().Wall)
 	}, nil
 }
 
-// answer finds out what kind of event came in, and has it run.
-func (h *Host) answer(i *invocation, payload []byte) ([]byte, *runtime.Error) {
+// dispatch runs the scripts for an event of any kind.
+func (h *Host) dispatch(i *invocation, payload []byte) ([]byte, *runtime.Error) {
 	event, failed := runtime.ParseEvent(payload)
 	if failed != nil {
-		h.refused(i, failed)
+		h.logRefused(i, failed)
 		return nil, failed
 	}
 	switch kindOf(event) {
 	case httpKind:
-		return h.serve(i, event.(value.Map))
+		return h.serveHTTP(i, event.(value.Map))
 	case batchKind:
 		return h.batch(i, event.(value.Map))
-	case ruleKind:
-		return h.single(i, ruleEvent(event.(value.Map)))
+	case eventBridgeKind:
+		return h.runSingle(i, eventBridgeEvent(event.(value.Map)))
 	}
-	return h.single(i, piece{message: event})
+	return h.runSingle(i, item{message: event})
 }
 
-// single runs a script for an event that came alone.
-func (h *Host) single(i *invocation, p piece) ([]byte, *runtime.Error) {
-	r := h.run(i, p)
+// runSingle runs a script for an event that is no batch.
+func (h *Host) runSingle(i *invocation, it item) ([]byte, *runtime.Error) {
+	r := h.run(i, it)
 	return r.JSON, r.Error
 }
 
-// panicked reports a panic of ours; nobody outside is told of it.
-func (h *Host) panicked(log *zap.Logger, p any) *runtime.Error {
+// logPanic logs a panic of the host. The error tells the caller nothing of it.
+func (h *Host) logPanic(log *zap.Logger, p any) *runtime.Error {
 	log.Error("the host panicked", zap.Any("panic", p), zap.ByteString("goStack", debug.Stack()))
 	return runtime.Errorf(runtime.HostInternal, "internal error")
 }
 
-// refused reports an event for which nothing was run.
-func (h *Host) refused(i *invocation, e *runtime.Error) {
-	i.log.Error("the event was refused", errorFields(e)...)
+// logRefused logs an event for which no script was run.
+func (h *Host) logRefused(i *invocation, e *runtime.Error) {
+	i.log.Error("the event was refused", runlog.ErrorFields(e)...)
 }
 
-// flush gives the hook what is left of the time before the answer, up to a
-// bound.
-func (h *Host) flush(ctx context.Context, left time.Duration) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(flushMax, left))
+// flush flushes for at most flushMax, and at most the remaining time.
+func (h *Host) flush(ctx context.Context, remaining time.Duration) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(flushMax, remaining))
 	defer cancel()
 	h.Flush(ctx)
 }

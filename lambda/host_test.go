@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestAnErrorHasOurTypeAndTheLuaStack(t *testing.T) {
+func TestInvokeErrorHasTypeAndLuaStack(t *testing.T) {
 	inFakeTime(t, all("raise"), func(t *testing.T, f *function) {
 		_, err := f.Invoke(t.Context(), nil)
 		got, _ := json.Marshal(err)
@@ -28,7 +28,7 @@ func TestAnErrorHasOurTypeAndTheLuaStack(t *testing.T) {
 	})
 }
 
-func TestResultsAreMeasured(t *testing.T) {
+func TestInvokeBoundsTheResult(t *testing.T) {
 	for script, want := range map[string]string{
 		`string.rep("x", 6 * 1024 * 1024 - 2)`: "",
 		`string.rep("x", 6 * 1024 * 1024 - 1)`: "Result.TooLarge: ",
@@ -45,7 +45,7 @@ func TestResultsAreMeasured(t *testing.T) {
 	})
 }
 
-func TestAPanicEndsOneRunOnly(t *testing.T) {
+func TestInvokePanicEndsOneRunOnly(t *testing.T) {
 	inFakeTime(t, all("panic"), func(t *testing.T, f *function) {
 		f.want("", call{}, "", "Script.RuntimeError: panic.lua:1: internal error")
 		f.want("", call{}, "", "Script.RuntimeError: panic.lua:1: internal error")
@@ -59,10 +59,10 @@ func TestAPanicEndsOneRunOnly(t *testing.T) {
 	})
 }
 
-func TestAFailedRunIsOneRecord(t *testing.T) {
+func TestLogHasOneRecordForAFailedRun(t *testing.T) {
 	inFakeTime(t, all("raise"), func(t *testing.T, f *function) {
 		f.want(`"the secret of an event"`, call{}, "", "Script.RuntimeError: ")
-		failed := f.log.FilterMessage("the run failed").All()
+		failed := f.log.FilterMessage("run failed").All()
 		if len(failed) != 1 {
 			t.Fatalf("got %v", f.log.All())
 		}
@@ -88,7 +88,7 @@ func TestAFailedRunIsOneRecord(t *testing.T) {
 	})
 }
 
-func TestManyInvocationsAtOnceKeepToThemselves(t *testing.T) {
+func TestInvokeConcurrently(t *testing.T) {
 	const at, each = 8, 100
 	f := newFunction(t, all("echo"), nil)
 	var callers sync.WaitGroup
@@ -108,7 +108,7 @@ func TestManyInvocationsAtOnceKeepToThemselves(t *testing.T) {
 	callers.Wait()
 }
 
-func TestAConfigurationThatCanNotWorkIsRefused(t *testing.T) {
+func TestNewRefusesInvalidConfig(t *testing.T) {
 	for want, configure := range map[string]func(*lambda.Config){
 		"are required":                 func(c *lambda.Config) { c.Engine = nil },
 		"margin: got -1s":              func(c *lambda.Config) { c.Margin = -time.Second },

@@ -11,45 +11,35 @@ import (
 	"github.com/tidelock-lua/tidelock/runtime"
 )
 
-// request is an HTTP request that came as an event.
+// request is an HTTP request in the form of an event.
 type request struct {
-	piece
-	form answerForm // that the sender understands
+	item
+	format responseFormat // that the sender understands
 }
 
 // readRequest reads a request of a function URL, an HTTP API, a REST API or a
 // load balancer.
 func readRequest(m value.Map) (request, *runtime.Error) {
-	about := mapOf(m, "requestContext")
+	context := mapOf(m, "requestContext")
 	var r request
 	var method, path, route string
-	event := value.Map{"kind": "http"}
-	if call := mapOf(about, "http"); call != nil && textOf(m, "version") == "2.0" {
-		r.form.cookies = true
+	event := value.Map{"kind": "http", "headers": headers(m)}
+	if call := mapOf(context, "http"); call != nil && textOf(m, "version") == "2.0" {
+		r.format.cookies = true
 		method, path, route = textOf(call, "method"), textOf(m, "rawPath"), textOf(m, "routeKey")
 		event["ip"], event["cookies"] = call["sourceIp"], cookies(listOf(m, "cookies"))
 		event["query"], event["query_all"] = query(textOf(m, "rawQueryString"))
 	} else {
 		method, path = textOf(m, "httpMethod"), textOf(m, "path")
-		r.form.loadBalancer = mapOf(about, "elb") != nil
-		r.form.severalValues = mapOf(m, "multiValueHeaders") != nil
-		if r.form.loadBalancer {
-			route = textOf(mapOf(about, "elb"), "targetGroupArn")
-		} else {
-			route = method + " " + textOf(m, "resource")
-		}
-		event["ip"] = mapOf(about, "identity")["sourceIp"]
-		event["query"], event["query_all"] = oldQuery(m, r.form.loadBalancer)
+		r.format, route = proxyFormat(m, context)
+		event["ip"], event["cookies"] = mapOf(context, "identity")["sourceIp"], cookies(strings.Split(textOf(mapOf(event, "headers"), "cookie"), ";"))
+		event["query"], event["query_all"] = restQuery(m, r.format.loadBalancer)
 	}
-	headers := headers(m)
-	if event["cookies"] == nil {
-		event["cookies"] = cookies(strings.Split(textOf(headers, "cookie"), ";"))
-	}
-	event["method"], event["path"], event["headers"] = method, path, headers
-	event["params"], event["request_id"], event["authorizer"] = m["pathParameters"], about["requestId"], about["authorizer"]
-	r.piece = piece{
-		from: requestNames(route, method, path, textOf(about, "domainName")), public: true,
-		around: pick(nil, event), slot: "body", encode: r.form.encode,
+	event["method"], event["path"] = method, path
+	event["params"], event["request_id"], event["authorizer"] = m["pathParameters"], context["requestId"], context["authorizer"]
+	r.item = item{
+		sources: requestNames(route, method, path, textOf(context, "domainName")), public: true,
+		fields: copyFields(nil, event), messageField: "body", encode: r.format.encode, bytesMax: r.format.bytesMax(),
 	}
 	body, ok := m["body"].(string)
 	if !ok {
@@ -65,14 +55,26 @@ func readRequest(m value.Map) (request, *runtime.Error) {
 	return r, nil
 }
 
-// defaultRoute is the gateway's name for the route that takes the rest.
+// proxyFormat returns the format and the route of a request of a REST API or a
+// load balancer.
+func proxyFormat(m, context value.Map) (f responseFormat, route string) {
+	f.severalValues = mapOf(m, "multiValueHeaders") != nil
+	if elb := mapOf(context, "elb"); elb != nil {
+		f.loadBalancer = true
+		return f, textOf(elb, "targetGroupArn")
+	}
+	return f, textOf(m, "httpMethod") + " " + textOf(m, "resource")
+}
+
+// defaultRoute is the gateway's name for the route that matches any request.
 const defaultRoute = "$default"
 
 // pathMax is how much of a path is compared with routes such as "/orders/*", in
 // bytes: a path is as long as its sender likes, and may be nothing but slashes.
 const pathMax = 1024
 
-// requestNames are the names of where a request comes from.
+// requestNames returns the sources of a request that routes may match, most exact
+// first.
 func requestNames(route, method, path, domain string) (names []string) {
 	if route != "" && route != defaultRoute {
 		names = append(names, route)
@@ -88,14 +90,14 @@ func requestNames(route, method, path, domain string) (names []string) {
 	return append(names, defaultRoute)
 }
 
-// headers are the request's, their names in lower case; several of a name are
-// joined by commas, as HTTP joins them.
+// headers returns the request's headers with names in lower case. Several values
+// of a name are joined as HTTP joins them.
 func headers(m value.Map) value.Map {
 	out := value.Map{}
 	add := func(name, text string) {
 		name = strings.ToLower(name)
 		if before, ok := out[name].(string); ok {
-			text = before + separator(name) + text // the name in another case
+			text = before + headerSeparator(name) + text // the name in another case
 		}
 		out[name] = text
 	}
@@ -103,11 +105,11 @@ func headers(m value.Map) value.Map {
 	for _, name := range slices.Sorted(maps.Keys(several)) {
 		list, _ := several[name].(value.List)
 		if all := texts(list); len(all) > 0 && name != "" {
-			add(name, strings.Join(all, separator(name)))
+			add(name, strings.Join(all, headerSeparator(name)))
 		}
 	}
 	if several != nil {
-		return out // the others are the last of each
+		return out // headers holds only the last value of each
 	}
 	single := mapOf(m, "headers")
 	for _, name := range slices.Sorted(maps.Keys(single)) {
@@ -118,14 +120,14 @@ func headers(m value.Map) value.Map {
 	return out
 }
 
-func separator(header string) string {
+func headerSeparator(header string) string {
 	if strings.EqualFold(header, "cookie") {
 		return "; "
 	}
 	return ", "
 }
 
-// cookies are cookies by name; of several of a name the first counts.
+// cookies returns cookies by name. Of several with a name it takes the first.
 func cookies(pairs []string) value.Map {
 	out := value.Map{}
 	for _, pair := range pairs {
@@ -137,15 +139,16 @@ func cookies(pairs []string) value.Map {
 	return out
 }
 
-// query decodes a query string: the first value of each name, and all of them.
+// query decodes a query string. first has the first value of each name, all has
+// lists of all values.
 func query(text string) (first, all value.Map) {
 	values, _ := url.ParseQuery(text) // what can't be decoded is left out
-	return bothQueries(values)
+	return queryMaps(values)
 }
 
-// oldQuery is the query of a REST API, decoded, or of a load balancer, which
-// leaves it as it was.
-func oldQuery(m value.Map, encoded bool) (first, all value.Map) {
+// restQuery reads the query of a REST API, which is decoded, or of a load
+// balancer, which is still encoded.
+func restQuery(m value.Map, encoded bool) (first, all value.Map) {
 	values := url.Values{}
 	add := func(name string, list []string) {
 		for _, text := range list {
@@ -163,17 +166,17 @@ func oldQuery(m value.Map, encoded bool) (first, all value.Map) {
 			list, _ := v.(value.List)
 			add(name, texts(list))
 		}
-		return bothQueries(values)
+		return queryMaps(values)
 	}
 	for name, v := range mapOf(m, "queryStringParameters") {
 		if text, ok := v.(string); ok {
 			add(name, []string{text})
 		}
 	}
-	return bothQueries(values)
+	return queryMaps(values)
 }
 
-func bothQueries(values url.Values) (first, all value.Map) {
+func queryMaps(values url.Values) (first, all value.Map) {
 	first, all = value.Map{}, value.Map{}
 	for name, list := range values {
 		first[name] = list[0]
@@ -191,7 +194,7 @@ func listOf(m value.Map, name string) []string {
 	return texts(list)
 }
 
-// texts are the strings of a list.
+// texts returns the strings in a list.
 func texts(list value.List) (out []string) {
 	for _, v := range list {
 		if s, ok := v.(string); ok {
@@ -201,8 +204,8 @@ func texts(list value.List) (out []string) {
 	return out
 }
 
-// decodeBase64 returns the bytes that a text stands for.
-func decodeBase64(text string) (string, bool) {
+// decodeBase64 decodes a text; ok is false if it is not base64.
+func decodeBase64(text string) (decoded string, ok bool) {
 	raw, err := base64.StdEncoding.DecodeString(text)
 	return string(raw), err == nil
 }

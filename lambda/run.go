@@ -10,39 +10,47 @@ import (
 
 	"github.com/tidelock-lua/tidelock/native/value"
 	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/runtime/runlog"
 )
 
-// answerBytesMax is the largest answer that the platform takes.
-const answerBytesMax = 6 << 20
+// Bounds of a response in bytes, as it leaves: JSON with its headers, and with a
+// body that isn't text as base64.
+const (
+	// ResponseBytesMax is what the platform takes.
+	ResponseBytesMax = 6 << 20
+	// LoadBalancerBytesMax is what a load balancer takes. Of more it makes status
+	// 502.
+	LoadBalancerBytesMax = 1 << 20
+)
 
-// serve runs a script for an HTTP request. Whatever happens is an HTTP answer.
-func (h *Host) serve(i *invocation, m value.Map) ([]byte, *runtime.Error) {
+// serveHTTP runs a script for an HTTP request. Errors are HTTP responses too.
+func (h *Host) serveHTTP(i *invocation, m value.Map) ([]byte, *runtime.Error) {
 	r, failed := readRequest(m)
 	if failed != nil {
-		h.refused(i, failed)
-		return r.form.failure(failed, i.id), nil
+		h.logRefused(i, failed)
+		return r.format.failure(failed, i.id), nil
 	}
-	result := h.run(i, r.piece)
+	result := h.run(i, r.item)
 	if result.Error != nil {
-		return r.form.failure(result.Error, i.id), nil
+		return r.format.failure(result.Error, i.id), nil
 	}
 	return result.JSON, nil
 }
 
-// run runs a script for a piece and reports how that went. It comes back before
-// the platform's deadline, whatever the script does.
-func (h *Host) run(i *invocation, p piece) (r *runtime.Result) {
+// run runs the script for an item and logs the result. It returns before the
+// platform's deadline, whatever the script does.
+func (h *Host) run(i *invocation, it item) (r *runtime.Result) {
 	defer func() {
 		if p := recover(); p != nil {
-			r = &runtime.Result{Error: h.panicked(i.log, p)}
+			r = &runtime.Result{Error: h.logPanic(i.log, p)}
 		}
 	}()
-	inv, failed := h.invocation(i, p)
+	inv, failed := h.invocation(i, it)
 	if failed != nil {
-		h.refused(i, failed)
+		h.logRefused(i, failed)
 		return &runtime.Result{Error: failed}
 	}
-	shortened := i.prepare(inv, h.Clock)
+	shortened := i.applyBudget(inv, h.Clock)
 	if inv.Limits.Timeout <= 0 && shortened {
 		r = &runtime.Result{ID: inv.ID, Error: i.timedOut(0)}
 	} else {
@@ -51,42 +59,42 @@ func (h *Host) run(i *invocation, p piece) (r *runtime.Result) {
 	if r.Error != nil && r.Error.Type == runtime.Timeout && shortened {
 		r.Error.Message = i.timedOut(inv.Limits.Timeout).Message
 	}
-	report(i.log.With(zap.String("tenantId", string(inv.Tenant)), zap.String("script", inv.Script), zap.String("runId", inv.ID)), r)
+	runRecord.Write(i.log, r, runlog.Run(string(inv.Tenant), inv.Script, inv.ID)...)
 	return r
 }
 
-// invocation prepares what the engine is to run.
-func (h *Host) invocation(i *invocation, p piece) (*runtime.Invocation, *runtime.Error) {
-	a, event, failed := h.resolve(i, p)
+// invocation returns what the engine is to run for an item.
+func (h *Host) invocation(i *invocation, it item) (*runtime.Invocation, *runtime.Error) {
+	t, event, failed := h.resolve(i, it)
 	if failed != nil {
 		return nil, failed
 	}
-	inv, failed := h.Tenants.Resolve(a.tenant, a.script, nil)
+	inv, failed := h.Tenants.Resolve(t.tenant, t.script, nil)
 	if failed != nil {
 		return nil, failed
 	}
 	inv.ID = runtime.NewID(h.Clock.Now().Wall)
-	inv.Event, inv.Encode = event, p.encode
-	inv.Limits.ResultBytes = min(inv.Limits.WithDefaults().ResultBytes, answerBytesMax)
+	inv.Event, inv.Encode = event, it.encode
+	inv.Limits.ResultBytes = min(inv.Limits.WithDefaults().ResultBytes, it.responseMax())
 	inv.Log = h.RunLog(i.log, inv)
 	return inv, nil
 }
 
-// await waits for a run, but not past the moment at which the answer must go
-// out: what doesn't come back by then is abandoned.
+// await runs an invocation. A run that has not returned when the response must be
+// sent is abandoned.
 func (h *Host) await(i *invocation, inv *runtime.Invocation) *runtime.Result {
 	done := make(chan *runtime.Result, 1)
 	go func() {
 		defer func() {
 			if p := recover(); p != nil {
-				done <- &runtime.Result{ID: inv.ID, Error: h.panicked(i.log, p)}
+				done <- &runtime.Result{ID: inv.ID, Error: h.logPanic(i.log, p)}
 			}
 		}()
 		done <- h.Engine.Run(i.ctx, *inv)
 	}()
 	var late <-chan time.Time
-	if i.end != 0 {
-		timer := time.NewTimer(i.left(h.Clock.ElapsedMax()))
+	if i.deadline != 0 {
+		timer := time.NewTimer(i.remaining(h.Clock.ElapsedMax()))
 		defer timer.Stop()
 		late = timer.C
 	}
@@ -95,32 +103,18 @@ func (h *Host) await(i *invocation, inv *runtime.Invocation) *runtime.Result {
 		return r
 	case <-late:
 	}
-	h.stuck.Store(true)
+	h.abandoned.Store(true)
 	i.log.Error("a run has not come back and is abandoned", zap.String("runId", inv.ID))
 	return &runtime.Result{ID: inv.ID, Error: runtime.Errorf(runtime.Timeout, "the run has not come back from a native call")}
 }
 
-// report writes one record about a run.
-func report(log *zap.Logger, r *runtime.Result) {
-	for _, incident := range r.Incidents {
-		log.Error("a native call failed in a way that the script may not see", zap.Error(incident))
-	}
-	fields := []zap.Field{
-		zap.Float64("durationMs", float64(r.Duration.Microseconds())/1000),
-		zap.Int64("instructions", r.Counters.Instructions), zap.Int64("dataOps", r.Counters.DataOps),
-	}
-	if r.Error != nil {
-		log.Error("the run failed", append(fields, errorFields(r.Error)...)...)
-		return
-	}
-	log.Debug("the run succeeded", fields...)
-}
+var runRecord = runlog.Record{Level: zap.DebugLevel, FailedLevel: zap.ErrorLevel}
 
-// compileTime bounds how long scripts are compiled ahead.
+// compileTime bounds the time for compiling scripts ahead.
 const compileTime = 2 * time.Second
 
-// compile compiles the scripts of all tenants ahead, for the first run not to
-// wait. What is wrong with one is reported, and again when it is run.
+// compile compiles the scripts of all tenants ahead of their first runs. Mistakes
+// in them are logged, and are errors again when they are run.
 func (h *Host) compile() {
 	ctx, cancel := context.WithTimeout(context.Background(), compileTime)
 	defer cancel()
@@ -150,6 +144,6 @@ func (h *Host) compileOne(ctx context.Context, log *zap.Logger, id, name string)
 		failed = h.Engine.Compile(ctx, inv.Script, inv.Source)
 	}
 	if failed != nil && ctx.Err() == nil {
-		log.Warn("a script can't be compiled", append(errorFields(failed), zap.String("script", name))...)
+		log.Warn("a script can't be compiled", append(runlog.ErrorFields(failed), zap.String("script", name))...)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/tidelock-lua/tidelock/native/vm"
 )
 
 // NArgs is how many arguments the call has.
@@ -15,6 +17,39 @@ func (c *Call) NArgs() int { return c.L.GetTop() }
 
 // Arg returns argument n, nil if there is none.
 func (c *Call) Arg(n int) lua.LValue { return c.L.Get(n) }
+
+// checkArgs refuses more arguments than f takes, and the module itself as the
+// first one.
+func (c *Call) checkArgs(f Func, name string, method bool) {
+	if t, ok := c.Arg(1).(*lua.LTable); ok && !method && isFunction(t.RawGetString(f.Name)) && vm.CalledAsMethod(c.L) {
+		vm.Raise(c.L, "'%s' is called with a colon: write %s(...)", f.Name, name)
+	}
+	takes, self := f.Args, 0
+	switch {
+	case takes == 0 || takes == AnyArgs:
+		return
+	case takes == NoArgs:
+		takes = 0
+	}
+	if method {
+		self = 1
+	}
+	for n := takes + self + 1; n <= c.NArgs(); n++ {
+		if c.Arg(n) != lua.LNil {
+			c.Surplus(n-self, takes)
+		}
+	}
+}
+
+func isFunction(v lua.LValue) bool { return v.Type() == lua.LTFunction }
+
+// Surplus raises the error for argument n of a call that takes fewer.
+func (c *Call) Surplus(n, takes int) {
+	if takes == 0 {
+		c.BadArg(n, "no value expected: it takes none")
+	}
+	c.BadArg(n, "no value expected: it takes %d", takes)
+}
 
 // Function requires argument n to be a function.
 func (c *Call) Function(n int) {
@@ -106,11 +141,7 @@ func got(name, have, want string) string {
 }
 
 func (c *Call) wrongType(n int, name, want string) {
-	have := kind(c.Arg(n))
-	if n > c.NArgs() {
-		have = "no value"
-	}
-	c.BadArg(n, "%s", got(name, have, want))
+	c.BadArg(n, "%s", got(name, kindOf(c, n), want))
 }
 
 // within reports whether v lies in [min, max]; NaN lies nowhere.

@@ -13,7 +13,7 @@ import (
 
 // A walk finds none of this until the call is over, and each would be several
 // times the limit by then.
-func TestChargerCountsWhatACallMakesPieceByPiece(t *testing.T) {
+func TestChargerCountsWhatACallMakesBitByBit(t *testing.T) {
 	for name, source := range map[string]string{
 		"a table that lies in many places":  `local t = {1} for i = 1, 60 do t = {t, t} end native.json.encode(t)`,
 		"a string that lies in many places": `local s, t = ("x"):rep(1e6), {} for i = 1, 100 do t[i] = s end native.json.encode(t)`,

@@ -1,7 +1,11 @@
 package native
 
 import (
+	"fmt"
+
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/tidelock-lua/tidelock/native/vm"
 )
 
 // Methods makes the metatable of a kind of handle: its functions, which scripts
@@ -10,7 +14,7 @@ import (
 func Methods(name string, funcs ...Func) *lua.LTable {
 	index := &lua.LTable{Metatable: lua.LNil}
 	for _, f := range funcs {
-		index.RawSetString(f.Name, f.function(name+":"+f.Name))
+		index.RawSetString(f.Name, f.function(name+":"+f.Name, true))
 	}
 	t := sealed(name, nil)
 	t.RawSetString("__index", index)
@@ -48,10 +52,22 @@ func Self[T any](c *Call, what string) T {
 		self, ok = c.Arg(1).(T)
 	}
 	if !ok {
-		c.BadArg(1, "self: got %s, want %s: call it with a colon", kind(c.Arg(1)), what)
+		text := fmt.Sprintf("self: got %s, want %s: call it with a colon", kindOf(c, 1), what)
+		if object := vm.CalledOn(c.L); object != "" {
+			text += fmt.Sprintf(", %s:%s(...)", object, c.name)
+		}
+		c.BadArg(1, "%s", text)
 	}
 	c.L.Remove(1)
 	return self
+}
+
+// kindOf names the type of argument n of c.
+func kindOf(c *Call, n int) string {
+	if n > c.NArgs() {
+		return "no value"
+	}
+	return kind(c.Arg(n))
 }
 
 // kind names the type of v in Lua's words, and that of a handle by its name.

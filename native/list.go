@@ -4,7 +4,7 @@ import lua "github.com/yuin/gopher-lua"
 
 // ListFunc is native.db.list and native.json.list: it marks a table as a list,
 // so that it stays one when it is empty, and returns it.
-func ListFunc() Func { return Func{Name: "list", Do: list} }
+func ListFunc() Func { return Func{Name: "list", Do: list, Args: 1} }
 
 func list(c *Call) error {
 	if c.NArgs() == 0 {

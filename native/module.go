@@ -27,7 +27,17 @@ type Func struct {
 	// Do carries out one call. It passes its results to [Call.Return]; an error
 	// that it returns is raised.
 	Do func(*Call) error
+	// Args is how many arguments the function takes at most, besides the handle of
+	// a method: a number, [NoArgs] or [AnyArgs]. One more that isn't nil is an
+	// argument error. The default 0 is not checked; the functions of scripts set it.
+	Args int
 }
+
+// Values of [Func.Args].
+const (
+	NoArgs  = -1 // the function takes none
+	AnyArgs = -2 // there is no bound
+)
 
 // Set is the native modules of a process, ready to be opened by any number of
 // runs.
@@ -66,7 +76,7 @@ func (m Module) fields() map[string]lua.LValue {
 		prefix += m.Name + "."
 	}
 	for _, f := range m.Funcs {
-		fields[f.Name] = f.function(prefix + f.Name)
+		fields[f.Name] = f.function(prefix+f.Name, false)
 	}
 	maps.Copy(fields, m.Values)
 	return fields
@@ -82,11 +92,12 @@ func lazy(fields map[string]lua.LValue) *vm.Lazy {
 
 // Function makes the Lua function of a Func that lies in no module. Make it once
 // and share it between all runs.
-func (f Func) Function() *lua.LFunction { return f.function(f.Name) }
+func (f Func) Function() *lua.LFunction { return f.function(f.Name, false) }
 
 // function makes the Lua function: interrupt check, call, and what follows from
-// how that ended. name is the full one, for traces.
-func (f Func) function(name string) *lua.LFunction {
+// how that ended. name is the full one, for traces. A method has its handle as
+// the first argument.
+func (f Func) function(name string, method bool) *lua.LFunction {
 	return vm.NewFunction(func(L *lua.LState) int {
 		run := vm.Of(L)
 		c := &Call{L: L, Run: run, Env: EnvOf(run), name: f.Name, entered: run.CheckInterrupt()}
@@ -94,6 +105,7 @@ func (f Func) function(name string) *lua.LFunction {
 			c.endTrace = c.Env.Trace(name)
 		}
 		defer c.end()
+		c.checkArgs(f, name, method)
 		err := f.Do(c)
 		if c.ctx != nil && c.ctx.Waited() {
 			// The call has waited: a deadline that has passed

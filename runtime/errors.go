@@ -72,13 +72,16 @@ type Error struct {
 	Line, Column int
 	// Stack is the Lua stack, the innermost frame first.
 	Stack []Frame
+	// Cause is what the host knows besides, for its log alone: no result shows
+	// it. nil for most errors.
+	Cause error
 }
 
 // Frame is one function on a Lua stack.
 type Frame struct {
-	File     string `json:"file"` // "" for a function of the host
-	Line     int    `json:"line"` // 0 for a function of the host
-	Function string `json:"function"`
+	File     string `json:"file"`     // "" for calls that are left out
+	Line     int    `json:"line"`     // 0 for calls that are left out
+	Function string `json:"function"` // its name, or "function at file:line" of its definition
 }
 
 func (e *Error) Error() string { return string(e.Type) + ": " + e.Message }

@@ -197,7 +197,7 @@ func TestMemoryLimitIsEachRunsOwn(t *testing.T) {
 		limit int64
 		want  string
 	}{
-		{64 << 20, "the run exceeded its limit memory of 67108864"},
+		{64 << 20, "the run exceeded its limit memory of 67108864 bytes"},
 		{256 << 20, ""},
 	} {
 		r := engine.Run(t.Context(), runtime.Invocation{Tenant: "a", Script: "hold.lua", Source: source, Log: discard{},

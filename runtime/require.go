@@ -1,14 +1,16 @@
 package runtime
 
 import (
-	"errors"
+	"fmt"
 	"io/fs"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/tidelock-lua/tidelock/native/spelling"
 	"github.com/tidelock-lua/tidelock/native/vm"
 	"github.com/tidelock-lua/tidelock/runtime/compile"
 )
@@ -83,23 +85,83 @@ func (s *requireState) has(name string) bool {
 	})
 }
 
-// read returns the source of a module, or raises an error.
+// read returns the source of a module, or raises an error. One that is there and
+// can't be read ends the run.
 func (s *requireState) read(L *lua.LState, name string) string {
 	if len(name) <= moduleBytesMax && moduleName.MatchString(name) {
-		path := strings.ReplaceAll(name, ".", "/") + ".lua"
+		file := strings.ReplaceAll(name, ".", "/") + ".lua"
 		for _, root := range s.roots {
-			source, err := fs.ReadFile(root, path)
+			source, err := fs.ReadFile(root, file)
 			switch {
 			case err == nil:
 				return string(source)
-			case !errors.Is(err, fs.ErrNotExist):
+			case isMissing(err):
+			case leadsOut(err):
 				vm.Of(L).RecordIncident(err)
 				vm.Raise(L, "module '%.100s' can't be read", name)
+			default:
+				// A script that went on without the module might do something else
+				// than it would with it.
+				vm.Of(L).RaiseCancelled(unreadable(fmt.Sprintf("module '%.100s'", name), err))
 			}
 		}
 	}
-	vm.Raise(L, "module '%.100s' not found", name)
+	vm.Raise(L, "module '%.100s' not found: %s", name, s.notFound(name))
 	return ""
+}
+
+// notFound says what was tried to find a module, and what was probably meant.
+func (s *requireState) notFound(name string) string {
+	if dotted := dottedName(name); dotted != name && moduleName.MatchString(dotted) {
+		return fmt.Sprintf("names of modules have dots and no ending, write require(\"%.100s\")", dotted)
+	}
+	if len(name) > moduleBytesMax || !moduleName.MatchString(name) {
+		return "a name is made of letters, digits, _ and -, with dots for folders"
+	}
+	file := strings.ReplaceAll(name, ".", "/") + ".lua"
+	text := "the scripts' folder has no file " + file
+	switch n := len(s.roots); {
+	case n == 0:
+		return "this run has no folder of scripts"
+	case n > 1:
+		text = fmt.Sprintf("none of the %d folders of scripts has a file %s", n, file)
+	}
+	if near := s.nearest(file); near != "" {
+		text += fmt.Sprintf(", did you mean '%s'?", near)
+	}
+	return text
+}
+
+// dottedName returns the name of the module that a path leads to.
+func dottedName(path string) string {
+	path = strings.TrimSuffix(strings.TrimPrefix(path, "./"), ".lua")
+	return strings.NewReplacer("/", ".", "\\", ".").Replace(path)
+}
+
+// candidatesMax bounds the files among which a misspelt one is searched.
+const candidatesMax = 1000
+
+// nearest returns the name of a module in the same folder whose name is near to that
+// of a file that isn't there.
+func (s *requireState) nearest(file string) string {
+	folder, base := path.Split(file)
+	var names []string
+	for _, root := range s.roots {
+		entries, err := fs.ReadDir(root, path.Clean("./"+folder))
+		if err != nil {
+			continue
+		}
+		for _, e := range entries[:min(len(entries), candidatesMax)] {
+			if name, ok := strings.CutSuffix(e.Name(), ".lua"); ok && moduleName.MatchString(name) {
+				names = append(names, name)
+			}
+		}
+	}
+	near := spelling.Nearest(strings.TrimSuffix(base, ".lua"), names)
+	if near == "" {
+		return ""
+	}
+	return strings.ReplaceAll(folder, "/", ".") + near
 }
 
 // load calls a module's chunk with its name and keeps what it returns.
@@ -113,7 +175,7 @@ func (s *requireState) load(L *lua.LState, name string, proto *lua.FunctionProto
 			delete(s.modules, name) // it failed, and may be loaded again
 		}
 	}()
-	L.Push(L.NewFunctionFromProto(proto))
+	L.Push(vm.Of(L).NewChunk(proto))
 	L.Push(lua.LString(name))
 	L.Call(1, 1)
 	module := L.Get(-1)

@@ -63,11 +63,18 @@ func scriptError(f *vm.Failure) *Error {
 		e.Message = strings.ToValidUTF8(e.Message[:messageMax], "") + "..."
 	}
 	e.Message = strings.ToValidUTF8(e.Message, "\uFFFD")
-	for _, trace := range f.Traces {
-		e.Stack = append(e.Stack, frames(trace)...)
-	}
+	e.Stack = stack(f.Stack)
 	e.locate()
 	return e
+}
+
+// stack returns the frames of a stack as hosts report them.
+func stack(frames []vm.Frame) []Frame {
+	out := make([]Frame, len(frames))
+	for i, f := range frames {
+		out[i] = Frame(f)
+	}
+	return out
 }
 
 // valueError returns the error of a value that was raised. It calls neither
@@ -82,14 +89,31 @@ func valueError(v lua.LValue) *Error {
 	case lua.LString:
 		return Errorf(RuntimeError, "%s", string(v))
 	case *lua.LTable:
-		if message, ok := v.RawGetString("message").(lua.LString); ok {
-			return Errorf(Raised, "%s", string(message))
-		}
-		return Errorf(Raised, "a table without a code or message")
+		return tableError(v)
 	case lua.LNumber, lua.LBool, *lua.LNilType:
 		return Errorf(Raised, "%s", v.String())
 	}
 	return Errorf(Raised, "a %s", v.Type())
+}
+
+// tableError returns the error of a table that isn't one of native's form.
+func tableError(t *lua.LTable) *Error {
+	text := func(field string) string {
+		if v := t.RawGetString(field); lua.LVCanConvToString(v) {
+			return v.String()
+		}
+		return ""
+	}
+	code, message := text("code"), text("message")
+	e := Errorf(Raised, "%s", strings.TrimPrefix(code+": "+message, ": "))
+	switch {
+	case code == "" && message == "":
+		return Errorf(Raised, "a table without a code or message: raise a string, or { code = ..., message = ... }")
+	case message == "":
+		e.Message = code
+	}
+	e.Code, e.Retryable = code, t.RawGetString("retryable") == lua.LTrue
+	return e
 }
 
 var position = regexp.MustCompile(`^([^:\n]+):(\d+): `)
@@ -109,28 +133,4 @@ func (e *Error) locate() {
 			return
 		}
 	}
-}
-
-var traceLine = regexp.MustCompile(`^\t(.*?):(\d*):? in (?:function (.*)|(main chunk|corountine))$`)
-
-// frames parses gopher-lua's traceback. It leaves out functions of the host: what
-// they did is in the message.
-func frames(trace string) []Frame {
-	var out []Frame
-	for line := range strings.Lines(trace) {
-		m := traceLine.FindStringSubmatch(strings.TrimRight(line, "\n"))
-		if m == nil || m[2] == "" {
-			continue
-		}
-		f := Frame{File: m[1], Function: strings.TrimSuffix(strings.TrimPrefix(m[3], "'"), "'")}
-		f.Line, _ = strconv.Atoi(m[2])
-		switch {
-		case strings.HasPrefix(f.Function, "<") && strings.HasSuffix(f.Function, ":0>"):
-			f.Function = "main chunk"
-		case strings.HasPrefix(f.Function, "<") || f.Function == "":
-			f.Function = "?"
-		}
-		out = append(out, f)
-	}
-	return out
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/vm"
+	"github.com/tidelock-lua/tidelock/runtime/check"
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
@@ -46,7 +47,7 @@ func (e *Engine) execute(ctx context.Context, inv Invocation, proto *lua.Functio
 	defer run.Close()
 	e.sandbox.install(run, inv.Scripts)
 
-	script := &program{chunk: run.Thread().NewFunctionFromProto(proto), event: inv.Event}
+	script := &program{chunk: run.NewChunk(proto), event: inv.Event}
 	_, failure := run.Call(script.function())
 
 	r.Counters = Counters{Instructions: run.Steps(), DataOps: env.DataOps.Used()}
@@ -58,6 +59,8 @@ func (e *Engine) execute(ctx context.Context, inv Invocation, proto *lua.Functio
 	switch {
 	case interrupt != nil:
 		r.Error = interruptError(interrupt, limits)
+		r.Error.Stack = stack(run.InterruptStack())
+		r.Error.locate()
 	case failure != nil:
 		r.Error = scriptError(failure)
 	case script.err != nil:
@@ -66,6 +69,9 @@ func (e *Engine) execute(ctx context.Context, inv Invocation, proto *lua.Functio
 		r.JSON, r.Error = inv.Encode(script.value, limits.ResultBytes)
 	default:
 		r.encode(script.value, limits.ResultBytes)
+	}
+	if r.Error != nil && r.Error.File == "" {
+		r.Error.File = inv.Script
 	}
 }
 
@@ -89,6 +95,7 @@ func (e *Engine) newRun(ctx context.Context, env *native.Env, limits tenant.Limi
 	return vm.NewRun(vm.Config{
 		Clock: e.config.Clock, Context: ctx, Host: env, OnInterrupt: e.config.Observer.Interrupted,
 		Memory: e.config.Memory, Slot: e.scheduler.newSlot(env.Tenant), Yield: e.config.Yield,
+		Instead: check.Instead,
 		Limits: vm.Limits{
 			Timeout: limits.Timeout, Instructions: limits.Instructions,
 			MemoryBytes: limits.MemoryBytes, Coroutines: limits.Coroutines,
@@ -138,7 +145,14 @@ func interruptError(in *vm.Interrupt, limits tenant.Limits) *Error {
 		if errors.As(in.Reason, &shutdown) {
 			return Errorf(HostShutdown, "%s", shutdown.Error())
 		}
+		if e, ok := errors.AsType[*Error](in.Reason); ok {
+			return e
+		}
 		return Errorf(Cancelled, "cancelled: %v", in.Reason)
 	}
-	return Errorf(LimitExceeded, "the run exceeded its limit %s of %d", in.Cause, in.Value)
+	unit := ""
+	if in.Cause == vm.Memory || in.Cause == vm.ProcessMemory {
+		unit = " bytes"
+	}
+	return Errorf(LimitExceeded, "the run exceeded its limit %s of %d%s", in.Cause, in.Value, unit)
 }

@@ -28,11 +28,11 @@ func TestErrorStackLeadsToItsOrigin(t *testing.T) {
 			local function inner() error("e") end
 			return function()
 				inner()
-			end`, "test.lua:2: e|2 inner|4 ?"},
+			end`, "test.lua:2: e|2 inner|4 function at test.lua:3"},
 		{"a runtime error", `
 			local function inner(t) return t.a.b end
 			inner({})
-			return 1`, "test.lua:2: attempt to index a non-table object(nil) with key 'b'|2 inner|3 main chunk"},
+			return 1`, "test.lua:2: attempt to index field 'a' (a nil value)|2 inner|3 main chunk"},
 		{"after others that were caught", `
 			local function fail() error("e", 0) end
 			for i = 1, 3 do pcall(fail) pcall(native.deadline.with, 10, fail) pcall(coroutine.wrap(fail)) end
@@ -47,30 +47,30 @@ func TestErrorStackLeadsToItsOrigin(t *testing.T) {
 			local function inner() error("e") end
 			local function outer() inner() return 1 end
 			native.deadline.with(10, outer)
-			return 1`, "test.lua:2: e|2 inner|3 ?|4 main chunk"},
+			return 1`, "test.lua:2: e|2 inner|3 outer|4 main chunk"},
 		{"through native.lock.with", `
 			local function inner() error("e") end
 			native.lock.with("l", function()
 				inner()
 			end)
-			return 1`, "test.lua:2: e|2 inner|4 ?|3 main chunk"},
+			return 1`, "test.lua:2: e|2 inner|4 function at test.lua:3|3 main chunk"},
 		{"of a lease that has ended", `
 			local function job()
 				native.lock.with("l", { lease_ms = 10 }, function() while true do end end)
 			end
 			job()
-			return 1`, "deadline exceeded|3 job|5 main chunk"},
+			return 1`, "deadline exceeded|3 function at test.lua:3|3 job|5 main chunk"},
 		{"through a callback", `
 			local function fail() error("e") end
 			local function work() return (("a"):gsub("a", function() fail() return 1 end)) end
 			work()
-			return 1`, "test.lua:2: e|2 fail|3 ?|3 work|4 main chunk"},
+			return 1`, "test.lua:2: e|2 fail|3 function at test.lua:3|3 work|4 main chunk"},
 		{"through a wrapped coroutine", `
 			local function fail() error("e") end
 			local co = coroutine.wrap(function() fail() return 1 end)
 			local function work() co() return 1 end
 			work()
-			return 1`, "test.lua:4: test.lua:2: e|2 fail|3 ?|4 work|5 main chunk"},
+			return 1`, "test.lua:4: test.lua:2: e|2 fail|3 function at test.lua:3|4 work|5 main chunk"},
 		{"through require", `
 			local orders = require("lib.orders")
 			orders.find(7)

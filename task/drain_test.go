@@ -1,34 +1,43 @@
-package task
+package task_test
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"math"
+	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/task"
+	"github.com/tidelock-lua/tidelock/task/runner/runnertest"
+	"github.com/tidelock-lua/tidelock/task/tasktest"
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-// settles is how long net/http looks, now and then, whether all has been
-// answered.
-const settles = 10 * time.Millisecond
+// pollTime is how often net/http checks whether all requests have been answered.
+const pollTime = 10 * time.Millisecond
 
-func TestAnIdleHostStopsAtOnce(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := serveHost(t, Config{Engine: works(time.Second), Tenants: tenantsNamed("a"), StopTimeout: 25 * 24 * time.Hour})
-		s.invoke("a", ``)
+func TestServeOfAnIdleHostStopsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := tasktest.Serve(t, task.Config{Engine: runnertest.Work(time.Second), Tenants: runnertest.Tenants("a"), StopTimeout: 25 * 24 * time.Hour})
+		s.Invoke("a", ``)
+		synctest.Wait() // until its connection is closed
 		from := time.Now()
-		s.stop()
-		if took := s.took(from); took != 0 || s.err != nil {
-			t.Errorf("took %v (%v), want no time", took, s.err)
+		s.Stop()
+		if took := s.Took(from); took != 0 || s.Err != nil {
+			t.Errorf("took %v (%v), want no time", took, s.Err)
 		}
 	})
 }
 
-func TestWhatRunsHasItsTimeUntilTheReserveAndIsCancelledThen(t *testing.T) {
+func TestServeCancelsWhatRunsWhenTheReserveIsLeft(t *testing.T) {
 	const day = 24 * time.Hour
 	for _, test := range []struct {
 		name          string
@@ -48,54 +57,54 @@ func TestWhatRunsHasItsTimeUntilTheReserveAndIsCancelledThen(t *testing.T) {
 		{"for ever", 50 * day, math.MaxInt64, 0, math.MaxInt64, 50 * day, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				tenants := tenantsNamed("a")
+			synctest.Test(t, func(t *testing.T) {
+				tenants := runnertest.Tenants("a")
 				a := tenants["a"]
 				a.Limits.Timeout = test.limit
 				tenants["a"] = a
-				s := serveHost(t, Config{Engine: works(test.work), Tenants: tenants, StopTimeout: test.stop, StopReserve: test.reserve})
-				replies := make(chan reply, 1)
-				go func() { replies <- s.invoke("a", ``) }()
+				s := tasktest.Serve(t, task.Config{Engine: runnertest.Work(test.work), Tenants: tenants, StopTimeout: test.stop, StopReserve: test.reserve})
+				replies := make(chan tasktest.Reply, 1)
+				go func() { replies <- s.Invoke("a", ``) }()
 				synctest.Wait()
 				from := time.Now()
-				s.stop()
-				took := s.took(from)
+				s.Stop()
+				took := s.Took(from)
 				r := <-replies
-				if took-test.ends > settles || took < test.ends {
+				if took-test.ends > pollTime || took < test.ends {
 					t.Errorf("took %v, want %v", took, test.ends)
 				}
-				if kind, _ := r.field("error.type").(string); kind != test.kind {
-					t.Errorf("got %s, want %s", r.body, test.kind)
+				if kind, _ := r.Field("error.type").(string); kind != test.kind {
+					t.Errorf("got %s, want %s", r.Body, test.kind)
 				}
 			})
 		})
 	}
 }
 
-func TestNegativeDurationsAreRefused(t *testing.T) {
-	for _, c := range []Config{{StopTimeout: -1}, {StopReserve: -1}, {Retention: Retention{For: -1}}, {Limits: Limits{QueueLength: -1}}} {
-		c.Engine = works(0)
-		if _, err := New(c); err == nil {
+func TestNewRefusesNegativeNumbers(t *testing.T) {
+	for _, c := range []task.Config{{StopTimeout: -1}, {StopReserve: -1}, {Retention: task.Retention{For: -1}}, {Limits: task.Limits{QueueLength: -1}}} {
+		c.Engine = runnertest.Work(0)
+		if _, err := task.New(c); err == nil {
 			t.Errorf("%+v: want an error", c)
 		}
 	}
 }
 
-func TestWhatWaitsIsAnsweredAtOnceAndNothingNewIsTaken(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+func TestServeRefusesWhatWaitsWhenItStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		var runs atomic.Int32
-		s := serveHost(t, Config{Engine: fakeEngine(func(ctx context.Context, inv runtime.Invocation) *runtime.Result {
+		s := tasktest.Serve(t, task.Config{Engine: runnertest.Engine(func(ctx context.Context, inv runtime.Invocation) *runtime.Result {
 			runs.Add(1)
-			return works(10*time.Second)(ctx, inv)
-		}), Tenants: tenantsNamed("a", "b"), Limits: Limits{Concurrency: 2}})
-		replies := make(chan reply, 20)
+			return runnertest.Work(10*time.Second)(ctx, inv)
+		}), Tenants: runnertest.Tenants("a", "b"), Limits: task.Limits{Concurrency: 2}})
+		replies := make(chan tasktest.Reply, 20)
 		for i := range 20 {
-			go func() { replies <- s.invoke([]string{"a", "b"}[i%2], ``) }()
+			go func() { replies <- s.Invoke([]string{"a", "b"}[i%2], ``) }()
 		}
 		synctest.Wait()
-		async := s.begin("a", ``)
+		async := s.Begin("a", ``)
 		ready := func() int {
-			answer, err := s.internal.Get("http://localhost/readyz")
+			answer, err := s.Internal.Get("http://localhost/readyz")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -105,82 +114,75 @@ func TestWhatWaitsIsAnsweredAtOnceAndNothingNewIsTaken(t *testing.T) {
 		if got := ready(); got != 200 {
 			t.Errorf("ready: got %d, want 200", got)
 		}
-		s.stop()
+		s.Stop()
 		for range 18 {
 			r := <-replies
-			r.want(t, "what waited", 503, "Host.Shutdown")
-			if r.field("error.retryable") != true {
-				t.Errorf("got %s, want it to be retryable", r.body)
+			r.Want(t, "what waited", 503, "Host.Shutdown")
+			if r.Field("error.retryable") != true {
+				t.Errorf("got %s, want it to be retryable", r.Body)
 			}
 		}
 		if got := ready(); got != 503 {
 			t.Errorf("ready while it stops: got %d, want 503", got)
 		}
-		s.invoke("a", ``).want(t, "what is new", 503, "Host.Shutdown")
-		if got := s.result(async); got.field("result.error.type") != "Host.Shutdown" {
-			t.Errorf("got %s, want Host.Shutdown", got.body)
+		s.Invoke("a", ``).Want(t, "what is new", 503, "Host.Shutdown")
+		if got := s.Result(async); got.Field("result.error.type") != "Host.Shutdown" {
+			t.Errorf("got %s, want Host.Shutdown", got.Body)
 		}
 		for range 2 { // late results are delivered
-			if r := <-replies; r.field("value") != "done" {
-				t.Errorf("got %s, want what was returned", r.body)
+			if r := <-replies; r.Field("value") != "done" {
+				t.Errorf("got %s, want what was returned", r.Body)
 			}
 		}
-		<-s.ended
-		if runs.Load() != 2 || s.err != nil {
-			t.Errorf("got %d runs, %v, want 2", runs.Load(), s.err)
+		<-s.Ended
+		if runs.Load() != 2 || s.Err != nil {
+			t.Errorf("got %d runs, %v, want 2", runs.Load(), s.Err)
 		}
 	})
 }
 
-func TestHurryCancelsAtOnceAndStillReports(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := serveHost(t, Config{Engine: works(20 * time.Second), Tenants: tenantsNamed("a")})
-		replies := make(chan reply, 3)
+func TestForceStopCancelsAtOnceAndDeliversResults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := tasktest.Serve(t, task.Config{Engine: runnertest.Work(20 * time.Second), Tenants: runnertest.Tenants("a")})
+		replies := make(chan tasktest.Reply, 3)
 		for range 3 {
-			go func() { replies <- s.invoke("a", ``) }()
+			go func() { replies <- s.Invoke("a", ``) }()
 		}
 		synctest.Wait()
 		from := time.Now()
-		s.stop()
+		s.Stop()
 		time.Sleep(time.Second) // of fake time
 		s.ForceStop()
 		s.ForceStop()
 		for range 3 {
-			(<-replies).want(t, "hurried", 503, "Host.Shutdown")
+			(<-replies).Want(t, "force stop", 503, "Host.Shutdown")
 		}
-		if took := s.took(from); took < time.Second || took > time.Second+settles {
+		if took := s.Took(from); took < time.Second || took > time.Second+pollTime {
 			t.Errorf("took %v, want 1s", took)
 		}
 	})
 }
 
-// stuck is a run that doesn't come back before it is told to.
-func stuck(release <-chan struct{}) fakeEngine {
-	return func(context.Context, runtime.Invocation) *runtime.Result {
-		<-release
-		return returns(`"late"`)
-	}
-}
-
-func TestARunThatDoesNotComeBackGetsItsResultWithout(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+func TestAbandonedRunHasAResultAndKeepsItsSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		var abandoned, returned, ended atomic.Int32
-		s := serveHost(t, Config{Engine: stuck(release), Tenants: tenantsNamed("a"), Limits: Limits{Concurrency: 2, TenantConcurrency: 2},
-			Events: Events{
+		s := tasktest.Serve(t, task.Config{Engine: runnertest.Stuck(release), Tenants: runnertest.Tenants("a"), Limits: task.Limits{Concurrency: 2, TenantConcurrency: 2},
+			Events: task.Events{
 				Abandoned: func(tenant.ID) { abandoned.Add(1) }, Returned: func(tenant.ID) { returned.Add(1) },
 				Ended: func(tenant.ID, *runtime.Result) { ended.Add(1) },
 			}})
 		from := time.Now()
-		s.invoke("a", ``).want(t, "over its limit", 504, "Script.Timeout")
+		s.Invoke("a", ``).Want(t, "over its limit", 504, "Script.Timeout")
 		if took := time.Since(from); took != 40*time.Second {
 			t.Errorf("answered after %v, want 40s", took)
 		}
-		id := s.begin("a", ``)
-		s.do("DELETE", "/v1/invocations/"+id, "")
+		id := s.Begin("a", ``)
+		synctest.Wait() // until it runs
+		s.Do("DELETE", "/v1/invocations/"+id, "")
 		from = time.Now()
-		if r := s.result(id); r.field("result.error.type") != "Script.Cancelled" || r.field("abandoned") != true {
-			t.Errorf("got %s, want it cancelled and abandoned", r.body)
+		if r := s.Result(id); r.Field("result.error.type") != "Script.Cancelled" || r.Field("abandoned") != true {
+			t.Errorf("got %s, want it cancelled and abandoned", r.Body)
 		}
 		if took := time.Since(from); took != 10*time.Second {
 			t.Errorf("answered after %v, want 10s", took)
@@ -189,14 +191,14 @@ func TestARunThatDoesNotComeBackGetsItsResultWithout(t *testing.T) {
 		if n := abandoned.Load(); n != 2 {
 			t.Errorf("got %d abandoned, want 2", n)
 		}
-		waiting := s.begin("a", ``) // both slots are still taken
+		waiting := s.Begin("a", ``) // both slots are still taken
 		synctest.Wait()
-		if s.known[waiting].state != queued {
-			t.Errorf("got %s, want queued: nothing has come back", s.known[waiting].state)
+		if r := s.Do("GET", "/v1/invocations/"+waiting, ""); r.Field("state") != "queued" {
+			t.Errorf("got %s, want queued: nothing has come back", r.Body)
 		}
 		close(release)
-		if r := s.result(waiting); r.field("result.value") != "late" {
-			t.Errorf("got %s, want its own result", r.body)
+		if r := s.Result(waiting); r.Field("result.value") != "late" {
+			t.Errorf("got %s, want its own result", r.Body)
 		}
 		synctest.Wait()
 		if returned.Load() != 2 || ended.Load() != 3 {
@@ -205,30 +207,30 @@ func TestARunThatDoesNotComeBackGetsItsResultWithout(t *testing.T) {
 	})
 }
 
-func TestStoppingEndsAlthoughARunDoesNotComeBack(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
+func TestServeStopsAlthoughARunDoesNotComeBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)
-		s := serveHost(t, Config{Engine: stuck(release), Tenants: tenantsNamed("a"), StopTimeout: 10 * time.Second, StopReserve: 5 * time.Second})
-		replies := make(chan reply, 1)
-		go func() { replies <- s.invoke("a", ``) }()
+		s := tasktest.Serve(t, task.Config{Engine: runnertest.Stuck(release), Tenants: runnertest.Tenants("a"), StopTimeout: 10 * time.Second, StopReserve: 5 * time.Second})
+		replies := make(chan tasktest.Reply, 1)
+		go func() { replies <- s.Invoke("a", ``) }()
 		synctest.Wait()
 		from := time.Now()
-		s.stop()
-		(<-replies).want(t, "given up", 503, "Host.Shutdown")
-		if took := s.took(from); took < 9*time.Second || took > 9*time.Second+settles {
+		s.Stop()
+		(<-replies).Want(t, "given up", 503, "Host.Shutdown")
+		if took := s.Took(from); took < 9*time.Second || took > 9*time.Second+pollTime {
 			t.Errorf("took %v, want 9s", took)
 		}
 	})
 }
 
-func TestWhatHasRunForLongIsSeen(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		s := serveHost(t, Config{Engine: works(20 * time.Second), Tenants: tenantsNamed("a")})
+func TestRunningForSeesLongRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := tasktest.Serve(t, task.Config{Engine: runnertest.Work(20 * time.Second), Tenants: runnertest.Tenants("a")})
 		if s.RunningFor(0) {
 			t.Error("got something that runs before anything was asked for")
 		}
-		go s.invoke("a", ``)
+		go s.Invoke("a", ``)
 		for _, test := range []struct {
 			after time.Duration
 			want  bool
@@ -241,3 +243,87 @@ func TestWhatHasRunForLongIsSeen(t *testing.T) {
 		}
 	})
 }
+
+func TestCancelAgainGivesNoMoreTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		defer close(release)
+		s := tasktest.Serve(t, task.Config{Engine: runnertest.Stuck(release), Tenants: runnertest.Tenants("a")})
+		id := s.Begin("a", ``)
+		synctest.Wait()
+		from := time.Now()
+		for range 20 {
+			if r := s.Do("DELETE", "/v1/invocations/"+id, ""); r.Status == 200 {
+				break
+			}
+			time.Sleep(time.Second)
+		}
+		const overdue = 10 * time.Second
+		if took := time.Since(from); took > overdue+time.Second {
+			t.Errorf("it has its result after %v, want %v", took, overdue)
+		}
+	})
+}
+
+// Everything takes its longest: a run doesn't come back, and on both ports
+// somebody sends a request without an end.
+func TestServeStopsBeforeItIsKilled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		defer close(release)
+		s := tasktest.Serve(t, task.Config{Engine: runnertest.Stuck(release), Tenants: runnertest.Tenants("a"), StopTimeout: 30 * time.Second})
+		s.Begin("a", ``)
+		synctest.Wait()
+		for _, client := range []*http.Client{s.API, s.Internal} {
+			go func() {
+				for {
+					conn, err := client.Transport.(*http.Transport).DialContext(t.Context(), "", "")
+					if err != nil {
+						return // it doesn't listen any more
+					}
+					fmt.Fprint(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\n")
+					io.Copy(io.Discard, conn)
+					conn.Close()
+				}
+			}()
+		}
+		from := time.Now()
+		s.Stop()
+		if took := s.Took(from); took >= 30*time.Second {
+			t.Errorf("it took %v, want less than the 30 s until the kill", took)
+		}
+	})
+}
+
+func TestRetentionIsBoundedAndFairToTenants(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		large := `"` + strings.Repeat("x", 10_000) + `"`
+		for _, test := range []struct {
+			name string
+			keep task.Retention
+		}{
+			{"count", task.Retention{Count: 10}},
+			{"bytes", task.Retention{Bytes: 10 * 11_500}},
+		} {
+			s := tasktest.Serve(t, task.Config{Engine: runnertest.Engine(func(context.Context, runtime.Invocation) *runtime.Result { return runnertest.Return(large) }),
+				Tenants: runnertest.Tenants("loud", "quiet"), Retention: test.keep})
+			quiet := s.Invoke("quiet", ``).ID()
+			var loud []string
+			for range 50 {
+				loud = append(loud, s.Invoke("loud", ``).ID())
+			}
+			list, _ := s.Do("GET", "/v1/invocations", "").Field("invocations").([]any)
+			if n := len(list); n < 8 || n > 10 {
+				t.Errorf("%s: got %d results kept, want about 10", test.name, n)
+			}
+			if r := s.Result(quiet); r.Field("result.ok") != true {
+				t.Errorf("%s: the quiet tenant's result is gone", test.name)
+			}
+			s.Result(loud[0]).Want(t, "the oldest of the loud one", 404, "Request.NotFound")
+			s.Stop()
+			<-s.Ended
+		}
+	})
+}
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -30,7 +30,7 @@ const (
 	envLogFormat = "AWS_LAMBDA_LOG_FORMAT"
 )
 
-// embedded opens the embedded engine; nil in a program that has none.
+// embedded opens the embedded engine; nil is a program without one.
 type embedded func(file string, clk *clock.Dual) (wire.Store, error)
 
 func main() {
@@ -41,7 +41,7 @@ func main() {
 	}
 	log.Error("the function can't start", zap.String("errorType", string(failed.Type)), zap.String("errorMessage", failed.Message))
 	if api := os.Getenv(envAPI); api != "" {
-		if err := lambda.FailInit(api, failed); err != nil {
+		if err := lambda.ReportInitError(api, failed); err != nil {
 			log.Error("the platform was not told", zap.Error(err))
 		}
 	}
@@ -78,6 +78,9 @@ func configure(log **zap.Logger) (*lambda.Host, error) {
 		return nil, err
 	}
 	*log = newLog(c.Log.Level)
+	for _, warning := range c.Warnings() {
+		(*log).Warn(warning)
+	}
 	open := openEmbedded()
 	if err := storeAllowed(c, open != nil); err != nil {
 		return nil, err
@@ -89,12 +92,20 @@ func configure(log **zap.Logger) (*lambda.Host, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A function that serves most of its events is better than none.
+	warnings, wrong := c.Check(tenants)
+	for _, warning := range warnings {
+		(*log).Warn(warning)
+	}
+	if wrong != nil {
+		(*log).Warn("not all of the configuration can work", zap.Error(wrong))
+	}
 	t, err := openTraces(c.Trace.Endpoint, *log)
 	if err != nil {
 		return nil, err
 	}
 	program, err := wire.New(wire.Config{
-		Config: c, HostKind: "lambda", Log: *log, Embedded: open, Observers: t.watch(),
+		Config: c, HostKind: "lambda", Log: *log, Embedded: open, Observers: t.observers(),
 		SQLDrivers: map[string]sql.Driver{"postgres": postgres.New(), "mysql": mysql.New()},
 	})
 	if err != nil {
@@ -114,8 +125,8 @@ func routes(c *config.Config) (out []lambda.Route) {
 	return out
 }
 
-// storeAllowed refuses a file that somebody has configured: it would be another
-// one in each environment, so that its locks exclude nobody.
+// storeAllowed refuses a configured file: each environment of the function would
+// have a file of its own, so that its locks exclude no other environment.
 func storeAllowed(c *config.Config, has bool) error {
 	for _, v := range c.Values() {
 		if v.Key != "db.file" || v.Origin == "default" {
@@ -132,14 +143,14 @@ func storeAllowed(c *config.Config, has bool) error {
 	return nil
 }
 
-// newLog is the function's log, in the form and from the level that the
-// function's logging configuration says, else from the configured level.
+// newLog returns the function's log. Its format and level are those of the
+// function's logging configuration, else the configured level counts.
 func newLog(level string) *zap.Logger {
 	log := wire.NewLog(os.Stdout, strings.EqualFold(os.Getenv(envLogFormat), "text"))
 	return log.WithOptions(zap.IncreaseLevel(lowest(os.Getenv(envLogLevel), level)))
 }
 
-// lowest is the lowest level that is logged.
+// lowest returns the lowest level that is logged.
 func lowest(platform, configured string) zapcore.Level {
 	switch strings.ToUpper(platform) {
 	case "TRACE", "DEBUG":

@@ -9,7 +9,7 @@ import (
 )
 
 // What a function doesn't need costs every cold start.
-func TestTheProgramCarriesNeitherSQLiteNorACommandLine(t *testing.T) {
+func TestDependenciesHaveNeitherSQLiteNorACommandLine(t *testing.T) {
 	list := func(args ...string) string {
 		out, err := exec.Command("go", append([]string{"list", "-deps"}, args...)...).Output()
 		if err != nil {
@@ -18,18 +18,18 @@ func TestTheProgramCarriesNeitherSQLiteNorACommandLine(t *testing.T) {
 		return string(out)
 	}
 	heavy := []string{"modernc.org/", "github.com/spf13/", "github.com/peterh/liner", "github.com/vbauerster/mpb", "net/rpc"}
-	deps := list("-tags", "lambda.norpc", ".")
+	deps := list(".")
 	for _, path := range heavy {
 		if strings.Contains(deps, path) {
 			t.Errorf("it depends on %s", path)
 		}
 	}
-	if embedded := list("-tags", "lambda.norpc,embedded", "."); !strings.Contains(embedded, "modernc.org/sqlite") {
+	if embedded := list("-tags", "embedded", "."); !strings.Contains(embedded, "modernc.org/sqlite") {
 		t.Error("with -tags embedded it has no SQLite")
 	}
 }
 
-func TestTheFunctionsLoggingConfigurationCountsMore(t *testing.T) {
+func TestLogLevelOfThePlatformCountsMore(t *testing.T) {
 	for _, test := range []struct {
 		platform, configured string
 		want                 string

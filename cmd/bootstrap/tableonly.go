@@ -2,5 +2,5 @@
 
 package main
 
-// openEmbedded is nothing: SQLite would be half of the program.
+// openEmbedded returns nil: SQLite would be half of the program.
 func openEmbedded() embedded { return nil }

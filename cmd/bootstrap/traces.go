@@ -7,12 +7,13 @@ import (
 
 	"github.com/tidelock-lua/tidelock/cmd/internal/spans"
 	"github.com/tidelock-lua/tidelock/cmd/internal/wire"
+	"github.com/tidelock-lua/tidelock/lambda"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/runtime"
 )
 
-// traces send spans to the configured collector, such as an extension of the
-// function. Nil sends none.
+// traces sends spans to the configured collector, such as an extension of the
+// function. A nil value sends none.
 type traces struct {
 	*spans.Traces
 	otlp *spans.OTLP
@@ -23,15 +24,15 @@ func openTraces(endpoint string, log *zap.Logger) (*traces, error) {
 	if endpoint == "" {
 		return nil, nil
 	}
-	otlp, err := spans.NewOTLP(endpoint)
+	otlp, err := spans.NewOTLP(endpoint, nil, log) // never through a proxy
 	if err != nil {
 		return nil, err
 	}
 	return &traces{spans.New(otlp), otlp, log}, nil
 }
 
-// watch makes spans of runs, below those of X-Ray.
-func (t *traces) watch() wire.Observers {
+// observers make spans of runs, as children of the spans of X-Ray.
+func (t *traces) observers() wire.Observers {
 	if t == nil {
 		return wire.Observers{}
 	}
@@ -41,18 +42,15 @@ func (t *traces) watch() wire.Observers {
 			Call: t.Call,
 			Begin: func(ctx context.Context, inv *runtime.Invocation) (context.Context, func(*runtime.Result)) {
 				// Not the variable of the environment, which several invocations would share.
-				header, _ := ctx.Value(traceHeader).(string)
-				return t.Begin(spans.Under(ctx, header), inv)
+				header, _ := ctx.Value(lambda.TraceHeader).(string)
+				return t.Begin(spans.WithXRayParent(ctx, header), inv)
 			},
 		},
 	}
 }
 
-// traceHeader is the key under which aws-lambda-go puts the header into an
-// invocation's context.
-const traceHeader = "x-amzn-trace-id"
-
-// flush sends what has ended: the environment may be frozen after the answer.
+// flush sends the spans that have ended: the environment may be frozen after the
+// response.
 func (t *traces) flush(ctx context.Context) {
 	if t == nil {
 		return

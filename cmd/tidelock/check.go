@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"go.uber.org/zap"
 
+	"github.com/tidelock-lua/tidelock/cmd/internal/config"
 	"github.com/tidelock-lua/tidelock/cmd/internal/wire"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/runtime/check"
@@ -29,22 +31,26 @@ exit code is 1 if there are any.`,
 }
 
 func checkScripts(cmd *cobra.Command, paths []string) error {
-	names, err := scriptNames(cmd)
+	c, err := loadConfig(cmd)
+	if err != nil {
+		return err
+	}
+	names, err := scriptNames(cmd.Context(), c, newLog(c))
 	if err != nil {
 		return err
 	}
 	findings := []check.Finding{}
-	var unread []error
+	var unreadable []error
 	for _, path := range paths {
 		source, err := readSource(cmd.InOrStdin(), path)
 		if err != nil {
-			unread = append(unread, err)
+			unreadable = append(unreadable, err)
 			continue
 		}
 		findings = append(findings, check.Source(cmd.Context(), path, string(source), names)...)
 	}
 	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-		if len(unread) == 0 {
+		if len(unreadable) == 0 {
 			err = printJSON(cmd.OutOrStdout(), map[string]any{"ok": len(findings) == 0, "findings": findings})
 		}
 	} else {
@@ -53,8 +59,8 @@ func checkScripts(cmd *cobra.Command, paths []string) error {
 		}
 	}
 	switch {
-	case len(unread) > 0:
-		return errors.Join(unread...)
+	case len(unreadable) > 0:
+		return errors.Join(unreadable...)
 	case err == nil && len(findings) > 0:
 		return exitFailed
 	}
@@ -66,23 +72,14 @@ func checkScripts(cmd *cobra.Command, paths []string) error {
 //go:embed names.lua
 var namesScript string
 
-// scriptNames asks a script what names it has: those of the runtime itself,
-// which no list can forget.
-func scriptNames(cmd *cobra.Command) (check.Names, error) {
-	c, err := loadConfig(cmd)
-	if err != nil {
-		return nil, err
-	}
-	log := newLog(c)
+// scriptNames runs a script that lists the names it has. So they are those of
+// the runtime itself, and no list of ours can lack one.
+func scriptNames(ctx context.Context, c *config.Config, log *zap.Logger) (check.Names, error) {
 	program, err := newProgram(c, log, wire.Config{})
 	if err != nil {
 		return nil, err
 	}
 	defer program.Close()
-	ctx := cmd.Context()
-	if ctx == nil {
-		ctx = context.Background()
-	}
 	inv := runtime.Invocation{ID: runtime.NewID(time.Now()), Tenant: "dev", Script: "names.lua", Source: namesScript, Limits: tenant.Limits{}}
 	inv.Log = wire.ScriptLog(log, &inv)
 	result := program.Engine.Run(ctx, inv)

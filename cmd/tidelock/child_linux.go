@@ -1,11 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"io"
 	"os"
-	"strconv"
 	"syscall"
+
+	"github.com/prometheus/procfs"
 )
 
 // childAttributes give a child a process group of its own, in the foreground
@@ -25,8 +25,9 @@ type descendants struct{}
 // parent has gone becomes a child of this one, and not of init.
 const prSetChildSubreaper = 36
 
-// adopt keeps hold of descendants whose parents end before them.
-func adopt() descendants {
+// becomeSubreaper makes this process the parent of descendants whose own
+// parents exit before them.
+func becomeSubreaper() descendants {
 	_, _, _ = syscall.Syscall(syscall.SYS_PRCTL, prSetChildSubreaper, 1, 0) // where it is refused, the group is what is left
 	return descendants{}
 }
@@ -35,12 +36,12 @@ func adopt() descendants {
 // found in the next round.
 const killRounds = 100
 
-// kill ends them all.
+// kill kills all descendants.
 func (d descendants) kill() {
 	for range killRounds {
 		alive := false
 		for _, p := range d.list() {
-			if !p.ended {
+			if !p.exited {
 				alive = true
 				_ = syscall.Kill(p.id, syscall.SIGKILL) // it may have ended since
 			}
@@ -51,64 +52,44 @@ func (d descendants) kill() {
 	}
 }
 
-// reap takes note of the end of those that were adopted, for their entries in
-// the system's table not to pile up. command is left to whoever waits for it.
+// reap collects the exit status of adopted descendants, so that they don't stay
+// as zombies. command is left to the caller, which waits for it itself.
 func (d descendants) reap(command int) {
 	self := os.Getpid()
 	for _, p := range d.list() {
-		if p.ended && p.parent == self && p.id != command {
+		if p.exited && p.parent == self && p.id != command {
 			_, _ = syscall.Wait4(p.id, nil, syscall.WNOHANG, nil)
 		}
 	}
 }
 
-// process is an entry of the system's table.
+// process is an entry of the system's process table.
 type process struct {
 	id, parent int
-	ended      bool // and nobody has taken note
+	exited     bool // a zombie: its parent hasn't collected its status
 }
 
 // list finds the descendants in /proc.
 func (descendants) list() (found []process) {
-	dir, err := os.Open("/proc")
+	all, err := procfs.AllProcs()
 	if err != nil {
 		return nil
 	}
-	defer dir.Close()
-	names, _ := dir.Readdirnames(-1) // what was read is what there is
 	below := map[int][]process{}
-	for _, name := range names {
-		if p, ok := readProcess(name); ok {
-			below[p.parent] = append(below[p.parent], p)
+	for _, p := range all {
+		if s, err := p.Stat(); err == nil { // it may have gone since
+			below[s.PPID] = append(below[s.PPID], process{id: p.PID, parent: s.PPID, exited: s.State == "Z" || s.State == "X"})
 		}
 	}
-	todo := []int{os.Getpid()}
-	for len(todo) > 0 {
-		children := below[todo[0]]
-		delete(below, todo[0])
-		todo = todo[1:]
+	queue := []int{os.Getpid()}
+	for len(queue) > 0 {
+		children := below[queue[0]]
+		delete(below, queue[0])
+		queue = queue[1:]
 		found = append(found, children...)
 		for _, p := range children {
-			todo = append(todo, p.id)
+			queue = append(queue, p.id)
 		}
 	}
 	return found
-}
-
-// readProcess reads "id (name) state parent ..."; the name may hold anything.
-func readProcess(name string) (p process, ok bool) {
-	id, err := strconv.Atoi(name)
-	if err != nil {
-		return p, false
-	}
-	text, err := os.ReadFile("/proc/" + name + "/stat")
-	if err != nil {
-		return p, false
-	}
-	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
-	if len(fields) < 2 {
-		return p, false
-	}
-	parent, err := strconv.Atoi(string(fields[1]))
-	return process{id: id, parent: parent, ended: fields[0][0] == 'Z' || fields[0][0] == 'X'}, err == nil
 }

@@ -19,10 +19,11 @@ func childAttributes(stdin io.Reader) *syscall.SysProcAttr {
 	return a
 }
 
-// descendants are what has left the command's group: nobody finds them here.
+// descendants are processes that have left the command's group. This system has
+// no way to find them.
 type descendants struct{}
 
-func adopt() descendants { return descendants{} }
+func becomeSubreaper() descendants { return descendants{} }
 
 func (descendants) kill() {}
 

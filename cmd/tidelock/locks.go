@@ -3,19 +3,20 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/tidelock-lua/tidelock/cmd/internal/config"
 	"github.com/tidelock-lua/tidelock/cmd/internal/wire"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/native/outcome"
+	"github.com/tidelock-lua/tidelock/native/spelling"
+	"github.com/tidelock-lua/tidelock/task/locktable"
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
@@ -59,7 +60,7 @@ func locksShowCommand() *cobra.Command {
 					return fail(cmd, err)
 				}
 				if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-					return printJSON(cmd.OutOrStdout(), asFields(*found))
+					return printJSON(cmd.OutOrStdout(), locktable.StatusOf(*found))
 				}
 				describeLock(cmd.OutOrStdout(), l.tenant, *found)
 				return nil
@@ -81,7 +82,7 @@ func locksWatchCommand() *cobra.Command {
 			return withLocks(cmd, func(ctx context.Context, l *locks) error { return l.watch(ctx, cmd, every) })
 		},
 	}
-	cmd.Flags().DurationVar(&every, "every", 2*time.Second, "pause between two looks")
+	cmd.Flags().DurationVar(&every, "every", 2*time.Second, "pause between two lists")
 	return cmd
 }
 
@@ -110,10 +111,24 @@ holder has crashed frees itself when it runs out.`,
 // locks are the db locks of one tenant.
 type locks struct {
 	*wire.Program
-	tenant tenant.ID
+	tenant  tenant.ID
+	unknown error // says that the configuration has no such tenant; nil if it has
 }
 
-// withLocks opens the store of the configuration, and ends with Ctrl-C.
+// unknownTenant returns an error if a configuration has tenants, but not this one.
+func unknownTenant(c *config.Config, name string) error {
+	if _, ok := c.Tenants[name]; ok || len(c.Tenants) == 0 {
+		return nil
+	}
+	known := slices.Sorted(maps.Keys(c.Tenants))
+	if near := spelling.Nearest(name, known); near != "" {
+		return fmt.Errorf("there is no tenant %q in the configuration, did you mean %q?", name, near)
+	}
+	return fmt.Errorf("there is no tenant %q in the configuration, known are %s", name, strings.Join(known, ", "))
+}
+
+// withLocks calls do with the locks of the configured store. A signal ends its
+// context.
 func withLocks(cmd *cobra.Command, do func(context.Context, *locks) error) error {
 	name, _ := cmd.Flags().GetString("tenant")
 	id, err := tenant.Parse(name)
@@ -124,6 +139,10 @@ func withLocks(cmd *cobra.Command, do func(context.Context, *locks) error) error
 	if err != nil {
 		return err
 	}
+	unknown := unknownTenant(c, name)
+	if unknown != nil && cmd.Flags().Changed("tenant") && cmd.Name() == "exec" {
+		return unknown // it would exclude nobody
+	}
 	program, err := newProgram(c, newLog(c), wire.Config{})
 	if err != nil {
 		return err
@@ -131,14 +150,21 @@ func withLocks(cmd *cobra.Command, do func(context.Context, *locks) error) error
 	defer program.Close()
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
-	return do(ctx, &locks{program, id})
+	return do(ctx, &locks{program, id, unknown})
 }
 
-// list returns the locks, those that are free soonest first.
+// list returns the locks, those that are free soonest first. A tenant that isn't
+// in the configuration may have some, if it was; without any it is a mistake.
 func (l *locks) list(ctx context.Context) ([]lock.LockInfo, error) {
 	all, err := lock.ListAll(ctx, l.Store, l.TableTime, l.tenant)
+	if err != nil {
+		return nil, outcome.Detailed(err)
+	}
+	if len(all) == 0 && l.unknown != nil {
+		return nil, l.unknown
+	}
 	slices.SortStableFunc(all, func(a, b lock.LockInfo) int { return cmp.Compare(a.Left, b.Left) })
-	return all, err
+	return all, nil
 }
 
 // find returns one lock.
@@ -212,77 +238,3 @@ func (l *locks) free(ctx context.Context, cmd *cobra.Command, name, owner string
 	fmt.Fprintf(cmd.OutOrStdout(), "lock %q is %s\n", name, how)
 	return nil
 }
-
-// printLocks prints a table for people, or one line of JSON.
-func printLocks(cmd *cobra.Command, all []lock.LockInfo) error {
-	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-		fields := []map[string]any{}
-		for _, l := range all {
-			fields = append(fields, asFields(l))
-		}
-		return printJSON(cmd.OutOrStdout(), map[string]any{"locks": fields})
-	}
-	columns := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	fmt.Fprintln(columns, "NAME\tHOLDER\tRUN\tSCRIPT\tAGE\tFREE IN")
-	for _, l := range all {
-		row := []string{l.Name, holderName(l.By), l.By.Run, l.By.Script, span(l.Age), freeIn(l)}
-		for i := range row {
-			row[i] = cell(row[i])
-		}
-		fmt.Fprintln(columns, strings.Join(row, "\t"))
-	}
-	return columns.Flush()
-}
-
-// describeLock says who holds a lock and what to do about it.
-func describeLock(w io.Writer, id tenant.ID, l lock.LockInfo) {
-	if l.Left <= 0 {
-		fmt.Fprintf(w, "lock %q was held by %s until it ran out: whoever asks next gets it\n", l.Name, cell(holderText(l.By)))
-		return
-	}
-	fmt.Fprintf(w, "lock %q is held by %s since %s, for %s more; free it with:\n  tidelock locks free --tenant %s --owner %s -- %s\n",
-		l.Name, cell(holderText(l.By)), span(l.Age), span(l.Left), id, shellWord(l.Owner), shellWord(l.Name))
-}
-
-func holderText(h lock.Holder) string {
-	text := holderName(h)
-	if h.Run != "" {
-		text += " run " + h.Run
-	}
-	if h.Script != "" {
-		text += " (" + h.Script + ")"
-	}
-	return text
-}
-
-func holderName(h lock.Holder) string { return h.HostKind + "/" + h.HostName }
-
-func freeIn(l lock.LockInfo) string {
-	if l.Left <= 0 {
-		return "run out"
-	}
-	return span(l.Left)
-}
-
-// span rounds a duration for people.
-func span(d time.Duration) string { return max(d, 0).Round(100 * time.Millisecond).String() }
-
-// asFields is a lock as JSON.
-func asFields(l lock.LockInfo) map[string]any {
-	return map[string]any{
-		"name": l.Name, "owner": l.Owner, "by": l.By.Attributes(), "start": l.Start.Time(), "until": l.Until.Time(),
-		"age_ms": l.Age.Milliseconds(), "left_ms": l.Left.Milliseconds(), "run_out": l.Left <= 0,
-	}
-}
-
-// busy says that a lock was not had, and who holds it as far as that is known.
-func (l *locks) busy(ctx context.Context, w io.Writer, name string) {
-	found, err := l.find(ctx, name)
-	if err != nil {
-		fmt.Fprintf(w, "lock %q was not free\n", name)
-		return
-	}
-	describeLock(w, l.tenant, *found)
-}
-
-var errNoCommand = errors.New("no command is named: write it after --")

@@ -35,6 +35,8 @@ const (
 	exitSignal              = 128 // and the number of the signal
 )
 
+var errNoCommand = errors.New("no command is named: write it after --")
+
 func locksExecCommand() *cobra.Command {
 	var f execFlags
 	cmd := &cobra.Command{
@@ -80,8 +82,8 @@ it), 124 if the lease ended first, --busy-code if the lock was not had, 126 or
 func (l *locks) exec(ctx context.Context, cmd *cobra.Command, name string, command []string, f execFlags) error {
 	path, err := exec.LookPath(command[0])
 	if err != nil {
-		complain(cmd.ErrOrStderr(), err)
-		return notRun(err)
+		printError(cmd.ErrOrStderr(), err)
+		return exitCodeNotRun(err)
 	}
 	host, _ := os.Hostname()
 	lease, err := l.Locks.Acquire(ctx, lock.Request{
@@ -98,122 +100,130 @@ func (l *locks) exec(ctx context.Context, cmd *cobra.Command, name string, comma
 		}
 		return interruptedBy(ctx)
 	case errors.Is(err, lock.ErrHeld):
-		l.busy(ctx, cmd.ErrOrStderr(), name)
+		l.printHolder(ctx, cmd.ErrOrStderr(), name)
 		return exitCode(f.busyCode)
 	case err != nil:
-		complain(cmd.ErrOrStderr(), err) // standard output is the command's
+		printError(cmd.ErrOrStderr(), err) // standard output is the command's
 		return exitFailed
 	}
 	defer lease.Release(ctx)
 	return l.supervise(ctx, cmd, path, command, lease.End, f.killAfter)
 }
 
-// supervise runs a command until it ends or the fast hand reaches end.
+// supervise runs a command until it exits or [clock.Dual.ElapsedMax] reaches
+// end.
 func (l *locks) supervise(ctx context.Context, cmd *cobra.Command, path string, command []string, end, killAfter time.Duration) error {
-	// Where the system can kill the child of a process that dies, it does so
-	// when the thread dies that started it.
+	// On Linux the child is killed when the thread that started it dies, so the
+	// thread has to live as long as the child.
 	goruntime.LockOSThread()
 	defer goruntime.UnlockOSThread()
 	signals := make(chan os.Signal, 16)
-	listen(signals, passedOn()...)
+	notifySignals(signals, forwardedSignals()...)
 	signal.Notify(signals, syscall.SIGCHLD)
 	defer signal.Stop(signals)
 	if ctx.Err() != nil {
-		return interruptedBy(ctx) // before signals came here
+		return interruptedBy(ctx) // by a signal before they were sent to this channel
 	}
-	descendants := adopt()
+	descendants := becomeSubreaper()
 	child := &exec.Cmd{
-		Path: path, Args: command, Stdin: cmd.InOrStdin(), Stdout: handed(cmd.OutOrStdout()), Stderr: cmd.ErrOrStderr(),
+		Path: path, Args: command, Stdin: cmd.InOrStdin(), Stdout: underlyingFile(cmd.OutOrStdout()), Stderr: cmd.ErrOrStderr(),
 		SysProcAttr: childAttributes(cmd.InOrStdin()),
 	}
 	if err := child.Start(); err != nil {
-		complain(cmd.ErrOrStderr(), err)
+		printError(cmd.ErrOrStderr(), err)
 		return exitNotRun
 	}
-	it := running{group: child.Process.Pid, descendants: descendants}
-	ended := make(chan struct{})
+	group := childGroup{id: child.Process.Pid, descendants: descendants}
+	exited := make(chan struct{})
 	stopped := make(chan bool)
-	go func() { stopped <- l.stopAt(end, killAfter, it, signals, ended) }()
+	go func() { stopped <- l.stopAtEnd(end, killAfter, group, signals, exited) }()
 	err := child.Wait()
-	close(ended)
+	close(exited)
 	atEnd := <-stopped
-	it.kill() // what it left in the background
-	status, ok := child.ProcessState.Sys().(syscall.WaitStatus)
-	switch {
-	case atEnd:
+	group.kill() // what it left in the background
+	if atEnd {
 		fmt.Fprintln(cmd.ErrOrStderr(), "tidelock: the lease has ended, and so has the command")
 		return exitLeaseEnded
+	}
+	return exitCodeOf(child.ProcessState, err)
+}
+
+// exitCodeOf returns the exit code for a command that has exited; err is what
+// waiting for it returned.
+func exitCodeOf(state *os.ProcessState, err error) error {
+	status, ok := state.Sys().(syscall.WaitStatus)
+	switch {
 	case ok && status.Signaled():
 		return exitCode(exitSignal + int(status.Signal()))
-	case child.ProcessState.ExitCode() > 0:
-		return exitCode(child.ProcessState.ExitCode())
+	case state.ExitCode() > 0:
+		return exitCode(state.ExitCode())
 	case errors.As(err, new(*exec.ExitError)):
 		return exitNotRun
 	}
 	return err
 }
 
-// look is how often the end of the lease is compared with both clocks: timers
-// stand still while the machine is suspended.
-const look = 100 * time.Millisecond
+// pollInterval is how often the end of the lease is compared with the clock:
+// timers stand still while the machine is suspended.
+const pollInterval = 100 * time.Millisecond
 
-// running is a command that runs, with all that it has started.
-type running struct {
-	group       int         // its process group, which has the id of its process
-	descendants descendants // of ours
+// childGroup is a running command with all processes that it has started.
+type childGroup struct {
+	id          int         // of its process, and of its process group
+	descendants descendants // of this process
 }
 
-func (r running) signal(s syscall.Signal) { _ = syscall.Kill(-r.group, s) } // it may have ended
+func (g childGroup) signal(s syscall.Signal) { _ = syscall.Kill(-g.id, s) } // it may have ended
 
-// kill ends all of it.
-func (r running) kill() {
-	r.signal(syscall.SIGKILL)
-	r.descendants.kill()
+// kill kills all of them.
+func (g childGroup) kill() {
+	g.signal(syscall.SIGKILL)
+	g.descendants.kill()
 }
 
-// stopAt passes signals on to a command, and ends it at the end of the lease:
-// TERM killAfter before, then KILL. It returns when ended is closed, whether it
-// was that end.
-func (l *locks) stopAt(end, killAfter time.Duration, it running, signals <-chan os.Signal, ended <-chan struct{}) bool {
-	told, orphans := false, false
+// stopAtEnd forwards signals to a command until exited is closed. It sends TERM
+// killAfter before the end of the lease, and KILL at the end. It reports whether
+// it has sent TERM.
+func (l *locks) stopAtEnd(end, killAfter time.Duration, child childGroup, signals <-chan os.Signal, exited <-chan struct{}) bool {
+	terminated, orphans := false, false
 	for {
 		left := end - l.Clock.ElapsedMax()
-		if !told && left <= killAfter {
-			it.signal(syscall.SIGTERM)
-			it.signal(syscall.SIGCONT)
-			told = true
+		if !terminated && left <= killAfter {
+			child.signal(syscall.SIGTERM)
+			child.signal(syscall.SIGCONT)
+			terminated = true
 		}
 		if left <= 0 {
-			it.kill()
-			left = look
+			child.kill()
+			left = pollInterval
 		}
-		if !told {
+		if !terminated {
 			left -= killAfter
 		}
-		timer := time.NewTimer(min(left, look))
+		timer := time.NewTimer(min(left, pollInterval))
 		select {
-		case <-ended:
+		case <-exited:
 			timer.Stop()
-			return told
+			return terminated
 		case s := <-signals:
 			timer.Stop()
 			if s == syscall.SIGCHLD {
 				orphans = true // perhaps
 			} else {
-				it.signal(s.(syscall.Signal))
+				child.signal(s.(syscall.Signal))
 			}
 		case <-timer.C:
 			if orphans {
-				it.descendants.reap(it.group)
+				child.descendants.reap(child.id)
 				orphans = false
 			}
 		}
 	}
 }
 
-// passedOn are the signals that are meant for the command: not the news of its
-// own end, nor those by which Go's scheduler talks to itself.
-func passedOn() (all []syscall.Signal) {
+// forwardedSignals are the signals that are meant for the command. SIGCHLD is
+// about its own end, and SIGURG belongs to Go's scheduler.
+func forwardedSignals() (all []syscall.Signal) {
 	for s := syscall.Signal(1); s <= 64; s++ {
 		switch s {
 		case syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGCHLD, syscall.SIGURG, syscall.SIGPIPE:
@@ -224,8 +234,8 @@ func passedOn() (all []syscall.Signal) {
 	return all
 }
 
-// notRun is the exit code of a command that is not to be found, or no command.
-func notRun(err error) error {
+// exitCodeNotRun is the exit code for a command that can't be found or run.
+func exitCodeNotRun(err error) error {
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EISDIR) {
 		return exitNotRun
 	}

@@ -14,12 +14,12 @@ import (
 )
 
 func main() {
-	keepWithoutReader()
+	ignoreBrokenPipe()
 	os.Exit(run(os.Args[1:], &stdout{file: os.Stdout}))
 }
 
-// run runs one command and returns the exit code of the process. Whatever the
-// command says of itself, it has failed if what it printed was not written.
+// run runs one command and returns the exit code of the process. A command whose
+// output could not be written has failed, whatever it returns.
 func run(args []string, out *stdout) int {
 	root := rootCommand()
 	root.SetArgs(args)
@@ -29,10 +29,10 @@ func run(args []string, out *stdout) int {
 	switch {
 	case errors.As(err, &exit) && exit != 0:
 		return int(exit)
-	case readerGone(out.failed):
-		return int(exitPipe)
+	case isBrokenPipe(out.failed):
+		return int(exitBrokenPipe)
 	case out.failed != nil:
-		complain(root.ErrOrStderr(), out.failed)
+		printError(root.ErrOrStderr(), out.failed)
 		return runtime.HostInternal.ExitCode()
 	case err == nil, errors.As(err, &exit): // exit code 0
 		return 0
@@ -40,12 +40,12 @@ func run(args []string, out *stdout) int {
 		_ = printJSON(out, map[string]any{"ok": false, "error": runtime.Errorf(runtime.HostConfigInvalid, "%v", err)})
 	}
 	if !wantsJSON(args) || out.failed != nil {
-		complain(root.ErrOrStderr(), err)
+		printError(root.ErrOrStderr(), err)
 	}
 	return exitUsage
 }
 
-// wantsJSON looks for --json in a command line that may not be understood.
+// wantsJSON reports whether --json is in a command line that may not parse.
 func wantsJSON(args []string) bool {
 	for _, arg := range args {
 		switch arg {

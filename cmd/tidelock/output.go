@@ -5,7 +5,6 @@ import (
 	stdjson "encoding/json"
 	"fmt"
 	"io"
-	"io/fs"
 	"strconv"
 	"strings"
 	"unicode"
@@ -17,13 +16,13 @@ import (
 	"github.com/tidelock-lua/tidelock/runtime"
 )
 
-// printResult writes the result to standard output: one line of JSON, indented
-// for people only.
+// printResult writes the result to standard output: one line of JSON, or
+// indented JSON on a terminal.
 func printResult(cmd *cobra.Command, r *runtime.Result) error {
 	out := cmd.OutOrStdout()
 	text := r.JSON
 	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-		text = envelope(r)
+		text = encodeJSON(r)
 	} else if isTerminal(out) {
 		var b bytes.Buffer
 		if err := stdjson.Indent(&b, r.JSON, "", "  "); err != nil {
@@ -37,12 +36,12 @@ func printResult(cmd *cobra.Command, r *runtime.Result) error {
 
 // printJSON writes what a command prints with --json.
 func printJSON(w io.Writer, v any) error {
-	_, err := fmt.Fprintf(w, "%s\n", escapeControls(envelope(v)))
+	_, err := fmt.Fprintf(w, "%s\n", escapeControls(encodeJSON(v)))
 	return err
 }
 
-// cell is a text as an entry of a table: quoted if a terminal wouldn't show it
-// as it is, or in its column.
+// cell returns a text as an entry of a table: quoted if a terminal wouldn't show
+// it as it is, or would show it outside its column.
 func cell(s string) string {
 	odd := func(r rune) bool { return !strconv.IsPrint(r) }
 	if strings.ContainsFunc(s, odd) || !utf8.ValidString(s) || strings.TrimSpace(s) != s || strings.HasPrefix(s, `"`) {
@@ -51,8 +50,8 @@ func cell(s string) string {
 	return s
 }
 
-// shellWord is a text as a word that a shell takes as it is. What people are
-// told to run may hold names that others have chosen.
+// shellWord quotes a text as one word of a shell. Commands that we print for the
+// operator to run may hold names that a tenant has chosen.
 func shellWord(s string) string {
 	plain := func(r rune) bool {
 		return r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-./:@%+,=", r))
@@ -93,100 +92,19 @@ func escapeControls(text []byte) []byte {
 	return escaped
 }
 
-// isControl says whether a terminal may obey r instead of showing it, or show
+// isControl reports whether a terminal may obey r instead of showing it, or show
 // what follows in another order or line.
 func isControl(r rune) bool {
 	return r < ' ' || 0x7f <= r && r < 0xa0 || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// envelope is what a command prints with --json.
-func envelope(v any) []byte {
+// encodeJSON returns v as JSON without HTML escapes.
+func encodeJSON(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {
 		panic(err) // numbers, JSON and strings always marshal
 	}
 	return text
-}
-
-// report tells why a run failed and returns its exit code. With --json the
-// error is what the command prints; else it goes to standard error, for
-// people. inv is nil if the run hasn't begun.
-func report(cmd *cobra.Command, e *runtime.Error, inv *runtime.Invocation) error {
-	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-		if err := printJSON(cmd.OutOrStdout(), map[string]any{"ok": false, "error": e}); err != nil && !readerGone(err) {
-			describe(cmd.ErrOrStderr(), e, inv)
-		}
-	} else {
-		describe(cmd.ErrOrStderr(), e, inv)
-	}
-	return exitCode(e.Type.ExitCode())
-}
-
-// describe writes an error for people: type and message, where it happened
-// with the line of source, and the Lua stack.
-func describe(w io.Writer, e *runtime.Error, inv *runtime.Invocation) {
-	where := ""
-	if e.Line > 0 {
-		where = fmt.Sprintf("%s:%d", e.File, e.Line)
-	}
-	message := printable(strings.TrimPrefix(e.Message, where+": "))
-	fmt.Fprintf(w, "%s: %s\n", e.Type, message)
-	if where == "" {
-		return
-	}
-	if e.Column > 0 {
-		where += fmt.Sprintf(":%d", e.Column)
-	}
-	fmt.Fprintf(w, "  at %s\n", printable(where))
-	if line, ok := sourceLine(inv, e.File, e.Line); ok {
-		quoteLine(w, line, e.Line, e.Column)
-	}
-	for i, f := range e.Stack {
-		if i == 0 {
-			fmt.Fprintln(w, "stack:")
-		}
-		fmt.Fprintf(w, "  %s:%d in %s\n", printable(f.File), f.Line, printable(f.Function))
-	}
-}
-
-// quoteLine writes a line of source, and a caret below it if the column is
-// known.
-func quoteLine(w io.Writer, line string, number, column int) {
-	prefix := fmt.Sprintf("  %d | ", number)
-	fmt.Fprintf(w, "%s%s\n", prefix, printable(strings.ReplaceAll(line, "\t", " ")))
-	if column > 0 && column <= len(line)+1 {
-		width := utf8.RuneCountInString(line[:column-1])
-		fmt.Fprintf(w, "%s^\n", strings.Repeat(" ", len(prefix)+width))
-	}
-}
-
-// sourceLine finds a line of the script, or of one that it required.
-func sourceLine(inv *runtime.Invocation, file string, line int) (string, bool) {
-	if inv == nil {
-		return "", false
-	}
-	source := inv.Source
-	if file != inv.Script {
-		text, err := readModule(inv.Scripts, file)
-		if err != nil {
-			return "", false
-		}
-		source = string(text)
-	}
-	lines := strings.Split(source, "\n")
-	if line > len(lines) {
-		return "", false
-	}
-	return strings.TrimRight(lines[line-1], "\r"), true
-}
-
-func readModule(roots []fs.FS, file string) (text []byte, err error) {
-	for _, root := range roots {
-		if text, err = fs.ReadFile(root, file); err == nil {
-			return text, nil
-		}
-	}
-	return nil, err
 }
 
 // printable keeps a script from sending control sequences to a terminal, and

@@ -10,7 +10,7 @@ import (
 	"github.com/tidelock-lua/tidelock/runtime"
 )
 
-func TestRecordsOnATerminalHaveNoControlCharactersAndForgeNoOther(t *testing.T) {
+func TestTerminalLogHasNoControlCharactersAndNoForgedRecords(t *testing.T) {
 	var out strings.Builder
 	log := wire.ScriptLog(wire.NewLog(terminalLog{&out}, true), &runtime.Invocation{ID: "1", Tenant: "a", Script: "test.lua"})
 	log.Log("info", "red \x1b[31m\r\x7f\u009b\n12:00:00.000\tERROR\tforged", nil)
@@ -26,15 +26,15 @@ func TestRecordsOnATerminalHaveNoControlCharactersAndForgeNoOther(t *testing.T) 
 	}
 }
 
-func TestControlCharactersOfAResultAreEscaped(t *testing.T) {
+func TestResultControlCharactersAreEscaped(t *testing.T) {
 	got := string(escapeControls([]byte("{\"a\":\"\x7f\u009b\u00a0ü\"}\n")))
 	if want := "{\"a\":\"\\u007f\\u009b\u00a0ü\"}\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
-// What people are told to run may hold names that tenants have chosen.
-func TestAWordIsToAShellWhatItWas(t *testing.T) {
+// Commands that are printed for the operator may hold names that tenants chose.
+func TestShellWordIsOneWordOfTheShell(t *testing.T) {
 	for _, word := range []string{
 		"import-42", "", " ", "a b", "$(touch x)", "`id`", `"; x; "`, "it's", `a\b`, "*", "~", "!x", "#", "a;b", "a&b", "a|b", "<>", "{a,b}", "ü ñ", "-x",
 	} {
@@ -53,7 +53,7 @@ func TestAWordIsToAShellWhatItWas(t *testing.T) {
 	}
 }
 
-func TestAnEntryOfATableStaysInItsPlace(t *testing.T) {
+func TestCellStaysInItsColumn(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain": "plain", "a b": "a b", `say "x"`: `say "x"`, "ü": "ü", "": "", " a": `" a"`, "a\tb": `"a\tb"`, "a\nb": `"a\nb"`,
 		"\x1b": `"\x1b"`, "\u202e": `"\u202e"`, "\u2028": `"\u2028"`, "\xff": `"\xff"`, `"a"`: `"\"a\""`, "\u00a0": `"\u00a0"`,
@@ -64,7 +64,7 @@ func TestAnEntryOfATableStaysInItsPlace(t *testing.T) {
 	}
 }
 
-func TestWhatWasNotWrittenIsAFailure(t *testing.T) {
+func TestExitCodeOfOutputThatWasNotWritten(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
 		t.Skip("there is no /dev/full here") // it is Linux's

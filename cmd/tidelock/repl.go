@@ -2,12 +2,16 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"time"
 
 	"github.com/peterh/liner"
@@ -28,9 +32,9 @@ func replCommand() *cobra.Command {
 		Short: "Evaluate what is typed, line after line",
 		Long: `Evaluate what is typed, line after line, with all that scripts have. What isn't
 finished goes on in the next line; variables that aren't local last until the
-end. Each evaluation ends after 30 s. Ctrl-D ends.`,
+end. Each evaluation ends after 30 s, or by Ctrl-C. Ctrl-D ends.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return evaluate(cmd, name) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runREPL(cmd, name) },
 	}
 	cmd.Flags().StringVar(&name, "tenant", "dev", "tenant for whom it is evaluated")
 	cmd.Flags().StringSlice("allow-net", nil, "HOST that native.http may reach (see docs/http.md)")
@@ -41,7 +45,7 @@ end. Each evaluation ends after 30 s. Ctrl-D ends.`,
 // sessionMax is how long a session lasts at most.
 const sessionMax = 24 * time.Hour
 
-func evaluate(cmd *cobra.Command, name string) error {
+func runREPL(cmd *cobra.Command, name string) error {
 	id, err := tenant.Parse(name)
 	if err != nil {
 		return err
@@ -50,57 +54,124 @@ func evaluate(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	var t repl.Terminal = &piped{lines: bufio.NewReader(cmd.InOrStdin()), out: cmd.OutOrStdout()}
+	log := newLog(c)
+	ctx, stop := endedBy(cmd.Context(), syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	keys := newInterruptKey(ctx)
+	defer keys.stop()
+	var console repl.Console = &pipedConsole{interruptKey: keys, lines: bufio.NewReader(cmd.InOrStdin()), out: cmd.OutOrStdout()}
 	if in, ok := cmd.InOrStdin().(*os.File); ok && isTerminal(in) {
-		names, err := scriptNames(cmd)
+		names, err := scriptNames(cmd.Context(), c, log)
 		if err != nil {
 			return err
 		}
-		edited := newEdited(cmd.OutOrStdout(), names)
-		defer edited.close()
-		t = edited
+		editor := newLineEditor(cmd.OutOrStdout(), names)
+		editor.interruptKey = keys
+		defer editor.close()
+		console = editor
 	}
-	log := newLog(c)
-	program, err := newProgram(c, log, wire.Config{Modules: []native.Module{repl.Module(t)}})
+	observers, done, err := newTraceObservers(cmd.Context(), c, log)
+	if err != nil {
+		return err
+	}
+	defer done()
+	program, err := newProgram(c, log, wire.Config{Modules: []native.Module{repl.Module(console)}, Observers: observers})
 	if err != nil {
 		return err
 	}
 	defer program.Close()
-	ctx, stop := interruptible(cmd.Context())
-	defer stop()
 	inv := &runtime.Invocation{
 		ID: runtime.NewID(time.Now()), Tenant: id, Script: "repl", Source: repl.Source(), Limits: c.TenantLimits(id),
 	}
 	inv.Limits.Timeout, inv.Limits.Instructions = sessionMax, 0
 	inv.Log = wire.ScriptLog(log, inv)
-	if result := program.Engine.Run(ctx, *inv); result.Error != nil {
-		return report(cmd, result.Error, nil)
+	if result := program.Engine.Run(keys.session, *inv); result.Error != nil {
+		return reportFailure(cmd, result.Error, nil)
 	}
 	return nil
 }
 
-// piped reads lines that nobody types.
-type piped struct {
+// interruptKey is what Ctrl-C does: it interrupts the evaluation, so that what was
+// typed before is not lost, and ends the session only if there is none.
+type interruptKey struct {
+	session context.Context
+	end     context.CancelCauseFunc
+	signals chan os.Signal
+
+	mu        sync.Mutex // guards interrupt
+	interrupt context.CancelFunc
+}
+
+// newInterruptKey returns one for a session that ends with ctx.
+func newInterruptKey(ctx context.Context) *interruptKey {
+	k := &interruptKey{signals: make(chan os.Signal, 1)}
+	k.session, k.end = context.WithCancelCause(ctx)
+	notifySignals(k.signals, syscall.SIGINT)
+	go func() {
+		for {
+			select {
+			case <-k.signals:
+				k.press()
+			case <-k.session.Done():
+				return
+			}
+		}
+	}()
+	return k
+}
+
+func (k *interruptKey) press() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.interrupt == nil {
+		k.end(errInterrupted)
+		return
+	}
+	k.interrupt()
+}
+
+func (k *interruptKey) stop() {
+	signal.Stop(k.signals)
+	k.end(nil)
+}
+
+// Evaluating begins an evaluation that Ctrl-C interrupts.
+func (k *interruptKey) Evaluating() (ctx context.Context, done func()) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	ctx, k.interrupt = context.WithCancel(k.session)
+	return ctx, func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.interrupt()
+		k.interrupt = nil
+	}
+}
+
+// pipedConsole reads lines from a pipe or a file.
+type pipedConsole struct {
+	*interruptKey
 	lines *bufio.Reader
 	out   io.Writer
 }
 
-func (p *piped) Line(string) (string, bool) {
+func (p *pipedConsole) ReadLine(string) (string, bool) {
 	line, err := p.lines.ReadString('\n')
 	return strings.TrimRight(line, "\r\n"), err == nil || line != ""
 }
 
-func (p *piped) Say(text string) { fmt.Fprintln(p.out, printable(text)) }
+func (p *pipedConsole) Print(text string) { fmt.Fprintln(p.out, printable(text)) }
 
-// edited asks on a terminal, with a history and completion.
-type edited struct {
+// lineEditor reads lines from a terminal, with a history and completion.
+type lineEditor struct {
 	*liner.State
+	*interruptKey
 	out     io.Writer
 	history string // file; "" for none
 }
 
-func newEdited(out io.Writer, names check.Names) *edited {
-	e := &edited{State: liner.NewLiner(), out: out}
+func newLineEditor(out io.Writer, names check.Names) *lineEditor {
+	e := &lineEditor{State: liner.NewLiner(), out: out}
 	e.SetMultiLineMode(true)
 	e.SetWordCompleter(func(line string, at int) (string, []string, string) { return complete(names, line, at) })
 	if dir, err := os.UserCacheDir(); err == nil {
@@ -113,7 +184,7 @@ func newEdited(out io.Writer, names check.Names) *edited {
 	return e
 }
 
-func (e *edited) Line(prompt string) (string, bool) {
+func (e *lineEditor) ReadLine(prompt string) (string, bool) {
 	line, err := e.Prompt(prompt)
 	if err == nil && strings.TrimSpace(line) != "" {
 		e.AppendHistory(line)
@@ -121,9 +192,9 @@ func (e *edited) Line(prompt string) (string, bool) {
 	return line, err == nil
 }
 
-func (e *edited) Say(text string) { fmt.Fprintln(e.out, printable(text)) }
+func (e *lineEditor) Print(text string) { fmt.Fprintln(e.out, printable(text)) }
 
-func (e *edited) close() {
+func (e *lineEditor) close() {
 	_ = e.Close()
 	if e.history == "" || os.MkdirAll(filepath.Dir(e.history), 0o700) != nil {
 		return

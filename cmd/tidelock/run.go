@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -11,10 +13,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"go.uber.org/zap"
 
+	"github.com/tidelock-lua/tidelock/cmd/internal/config"
 	"github.com/tidelock-lua/tidelock/cmd/internal/wire"
 	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/runtime/runlog"
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
@@ -54,13 +57,16 @@ released.`,
 }
 
 func runScript(cmd *cobra.Command, path string, f runFlags) error {
-	inv, failed := invocation(cmd, path, f)
+	inv, failed := newInvocation(cmd, path, f)
 	if failed != nil {
-		return report(cmd, failed, nil)
+		return reportFailure(cmd, failed, nil)
 	}
 	c, err := loadConfig(cmd)
 	if err != nil {
-		return report(cmd, runtime.Errorf(runtime.HostConfigInvalid, "%v", err), nil)
+		return reportFailure(cmd, runtime.Errorf(runtime.HostConfigInvalid, "%v", err), nil)
+	}
+	if inv.Scripts, err = scriptRoots(c, inv.Tenant, path); err != nil {
+		return reportFailure(cmd, runtime.Errorf(runtime.HostConfigInvalid, "%v", err), nil)
 	}
 	timeout := inv.Limits.Timeout
 	inv.Limits = c.TenantLimits(inv.Tenant)
@@ -68,12 +74,12 @@ func runScript(cmd *cobra.Command, path string, f runFlags) error {
 		inv.Limits.Timeout = timeout
 	}
 	log := newLog(c)
-	watch, done, err := traced(cmd.Context(), c, log)
+	observers, done, err := newTraceObservers(cmd.Context(), c, log)
 	if err != nil {
 		return err
 	}
 	defer done()
-	program, err := newProgram(c, log, wire.Config{Streams: f.files(cmd.InOrStdin()), Observers: watch})
+	program, err := newProgram(c, log, wire.Config{Streams: f.openStreams(cmd.InOrStdin()), Observers: observers})
 	if err != nil {
 		return err
 	}
@@ -82,20 +88,18 @@ func runScript(cmd *cobra.Command, path string, f runFlags) error {
 	defer stop()
 	inv.Log = wire.ScriptLog(log, inv)
 	result := program.Engine.Run(ctx, *inv)
-	for _, incident := range result.Incidents {
-		log.Error("a native call failed in a way that the script may not see", zap.Error(incident))
-	}
+	runlog.Incidents(log, result.Incidents...)
 	if result.Error != nil {
-		return report(cmd, result.Error, inv)
+		return reportFailure(cmd, result.Error, inv)
 	}
-	if err := printResult(cmd, result); err != nil && !readerGone(err) {
-		return report(cmd, runtime.Errorf(runtime.HostInternal, "the script succeeded, but its result can't be written: %v", err), nil)
+	if err := printResult(cmd, result); err != nil && !isBrokenPipe(err) {
+		return reportFailure(cmd, runtime.Errorf(runtime.HostInternal, "the script succeeded, but its result can't be written: %v", err), nil)
 	}
 	return nil
 }
 
-// invocation reads all that a run needs, before anything is opened.
-func invocation(cmd *cobra.Command, path string, f runFlags) (*runtime.Invocation, *runtime.Error) {
+// newInvocation reads all that a run needs, before the store is opened.
+func newInvocation(cmd *cobra.Command, path string, f runFlags) (*runtime.Invocation, *runtime.Error) {
 	id, err := tenant.Parse(f.tenant)
 	if err != nil {
 		return nil, runtime.Errorf(runtime.TenantUnknown, "%v", err)
@@ -103,7 +107,7 @@ func invocation(cmd *cobra.Command, path string, f runFlags) (*runtime.Invocatio
 	if cmd.Flags().Changed("timeout") && f.timeout <= 0 {
 		return nil, runtime.Errorf(runtime.HostConfigInvalid, "--timeout %v: want more than 0", f.timeout)
 	}
-	if n := f.readsOfStdin(path); n > 1 {
+	if n := f.stdinUses(path); n > 1 {
 		return nil, runtime.Errorf(runtime.HostConfigInvalid, "standard input is named %d times by -", n)
 	}
 	event, failed := readEvent(cmd.InOrStdin(), f.event)
@@ -112,24 +116,44 @@ func invocation(cmd *cobra.Command, path string, f runFlags) (*runtime.Invocatio
 	}
 	source, err := readSource(cmd.InOrStdin(), path)
 	if err != nil {
-		return nil, runtime.Errorf(runtime.ScriptNotFound, "%v", err)
+		return nil, runtime.SourceError(err)
 	}
 	if path == "-" {
 		path = "stdin"
 	}
-	root, err := os.OpenRoot(filepath.Dir(path))
-	if err != nil {
-		return nil, runtime.Errorf(runtime.ScriptNotFound, "%v", err)
-	}
 	return &runtime.Invocation{
 		ID: runtime.NewID(time.Now()), Tenant: id, Script: path, Source: string(source), Event: event,
-		Limits:  tenant.Limits{Timeout: f.timeout},
-		Scripts: []fs.FS{root.FS()},
+		Limits: tenant.Limits{Timeout: f.timeout},
 	}, nil
 }
 
-// readsOfStdin counts what is to be read from standard input.
-func (f runFlags) readsOfStdin(path string) (n int) {
+// scriptRoots returns the folders in which a script finds its modules: those of its
+// tenant, as in all hosts. A script that lies elsewhere finds those beside it first.
+func scriptRoots(c *config.Config, id tenant.ID, script string) ([]fs.FS, error) {
+	roots, err := c.ScriptRoots(id)
+	if err != nil {
+		return nil, err
+	}
+	if own := c.Tenants[string(id)].Scripts; own != "" && script != "-" && isInside(script, own) {
+		return roots, nil
+	}
+	beside, err := os.OpenRoot(filepath.Dir(script))
+	if err != nil {
+		return nil, err
+	}
+	return append([]fs.FS{beside.FS()}, roots...), nil
+}
+
+// isInside reports whether a file lies in a folder or below it.
+func isInside(file, folder string) bool {
+	file, err1 := filepath.Abs(file)
+	folder, err2 := filepath.Abs(folder)
+	path, err := filepath.Rel(folder, file)
+	return errors.Join(err1, err2, err) == nil && filepath.IsLocal(path)
+}
+
+// stdinUses counts the flags and arguments that name standard input.
+func (f runFlags) stdinUses(path string) (n int) {
 	for _, name := range append(slices.Collect(maps.Values(f.streams)), path, f.event) {
 		if name == "-" {
 			n++
@@ -177,5 +201,16 @@ func readEvent(stdin io.Reader, event string) (any, *runtime.Error) {
 	if err != nil {
 		return nil, runtime.Errorf(runtime.EventInvalid, "%v", err)
 	}
-	return runtime.ParseEvent(text)
+	value, failed := runtime.ParseEvent(text)
+	if failed != nil && event[0] != '@' && isFile(event) {
+		failed.Message += fmt.Sprintf("; did you mean the file, --event @%s?", event)
+	}
+	return value, failed
+}
+
+// isFile reports whether an event that is no JSON is the name of a file, or looks
+// like one.
+func isFile(event string) bool {
+	_, err := os.Stat(event)
+	return err == nil || len(event) < 256 && filepath.Ext(event) == ".json"
 }

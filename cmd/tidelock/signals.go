@@ -10,14 +10,14 @@ import (
 	"github.com/tidelock-lua/tidelock/runtime"
 )
 
-// keepWithoutReader keeps the process from dying in a write whose reader has
-// gone: a script would die of its log, in the middle of what its lock protects.
-// The write fails instead.
-func keepWithoutReader() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
+// ignoreBrokenPipe makes a write to a closed pipe fail instead of ending the
+// process: a log without a reader must not end a script in the middle of what
+// its lock protects.
+func ignoreBrokenPipe() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
-// listen has signals sent to a channel, all but those that whoever started the
-// process has it ignore: nohup, and shells for what runs in the background.
-func listen(to chan<- os.Signal, signals ...syscall.Signal) {
+// notifySignals sends signals to a channel, except those that the process was
+// started with ignored: by nohup, or by a shell for a background job.
+func notifySignals(to chan<- os.Signal, signals ...syscall.Signal) {
 	for _, s := range signals {
 		if !signal.Ignored(s) {
 			signal.Notify(to, s)
@@ -29,9 +29,14 @@ func listen(to chan<- os.Signal, signals ...syscall.Signal) {
 // terminate or the end of the terminal as well, which is then reported as a
 // shutdown. A second signal ends the process at once.
 func interruptible(parent context.Context) (context.Context, func()) {
+	return endedBy(parent, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+}
+
+// endedBy is interruptible for some signals.
+func endedBy(parent context.Context, by ...syscall.Signal) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)
-	listen(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	notifySignals(signals, by...)
 	go func() {
 		select {
 		case s := <-signals:

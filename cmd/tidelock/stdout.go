@@ -9,8 +9,8 @@ import (
 	"github.com/mattn/go-isatty"
 )
 
-// stdout is standard output, which remembers that a write failed: whoever reads
-// half of a result must not take it for all.
+// stdout is standard output, and remembers that a write failed: a command that
+// printed half of its result must not exit with 0.
 type stdout struct {
 	file   *os.File
 	failed error // of the first write that failed
@@ -24,23 +24,24 @@ func (s *stdout) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Fd makes it a file to those who look for terminals.
+// Fd returns the file descriptor, for the check for a terminal.
 func (s *stdout) Fd() uintptr { return s.file.Fd() }
 
-// exitPipe is the exit code of a command whose reader has gone: that of the
-// signal that would have ended it otherwise.
-const exitPipe = exitSignal + exitCode(syscall.SIGPIPE)
+// exitBrokenPipe is the exit code of a command whose output was closed: that of
+// the signal that would have ended it otherwise.
+const exitBrokenPipe = exitSignal + exitCode(syscall.SIGPIPE)
 
-// readerGone says whether a write failed because nobody reads any more.
-func readerGone(err error) bool { return errors.Is(err, syscall.EPIPE) }
+// isBrokenPipe reports whether a write failed because its reader has gone.
+func isBrokenPipe(err error) bool { return errors.Is(err, syscall.EPIPE) }
 
 func isTerminal(w any) bool {
 	f, ok := w.(interface{ Fd() uintptr })
 	return ok && isatty.IsTerminal(f.Fd())
 }
 
-// handed is a writer as a child takes it: the file itself, not a pipe to it.
-func handed(w io.Writer) io.Writer {
+// underlyingFile returns what a child process should write to: the file itself
+// instead of a pipe to this process.
+func underlyingFile(w io.Writer) io.Writer {
 	if s, ok := w.(*stdout); ok {
 		return s.file
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/tidelock-lua/tidelock/native/stream"
 )
 
-// files are the streams and outputs that flags name, for native.stream. A file
-// is opened when a script asks for it.
-func (f runFlags) files(stdin io.Reader) stream.Streams {
+// openStreams returns the streams and outputs that flags name, for native.stream.
+// A file is opened when a script opens the stream.
+func (f runFlags) openStreams(stdin io.Reader) stream.Streams {
 	s := stream.Streams{
 		Inputs:  map[string]func() (stream.Source, error){},
 		Outputs: map[string]func() (stream.Sink, error){},
@@ -22,16 +22,20 @@ func (f runFlags) files(stdin io.Reader) stream.Streams {
 			}
 			file, err := os.Open(path)
 			if err != nil {
-				return nil, cantOpen("open", err)
+				return nil, openError("open", err)
 			}
-			return stream.FromReader(file), nil
+			source, err := stream.FromFile(file)
+			if err != nil {
+				return nil, openError("open", err)
+			}
+			return source, nil
 		}
 	}
 	for name, path := range f.outputs {
 		s.Outputs[name] = func() (stream.Sink, error) {
 			file, err := os.Create(path)
 			if err != nil {
-				return nil, cantOpen("create", err)
+				return nil, openError("create", err)
 			}
 			return stream.FromWriter(file), nil
 		}
@@ -39,7 +43,7 @@ func (f runFlags) files(stdin io.Reader) stream.Streams {
 	return s
 }
 
-// cantOpen is an error as the operator's own script sees it.
-func cantOpen(op string, err error) error {
+// openError returns an error with its text: the script is the operator's own.
+func openError(op string, err error) error {
 	return &outcome.Error{Code: stream.CodeFailed, Op: op, Message: err.Error()}
 }

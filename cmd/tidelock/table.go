@@ -70,7 +70,7 @@ changed. The exit code is 1 if there is a problem.`,
 	}
 }
 
-// withTable opens the configured table, and ends with Ctrl-C.
+// withTable calls do with the configured table. A signal ends its context.
 func withTable(cmd *cobra.Command, do func(ctx context.Context, s *dynamo.Store, table string) error) error {
 	c, err := loadConfig(cmd)
 	if err != nil {
@@ -88,7 +88,7 @@ func withTable(cmd *cobra.Command, do func(ctx context.Context, s *dynamo.Store,
 	return errors.Join(do(ctx, s, c.DB.Table), s.Close())
 }
 
-// confirm asks, unless yes is set. Where nobody can answer it refuses.
+// confirm asks the operator, unless yes is set. Without a terminal it fails.
 func confirm(cmd *cobra.Command, yes bool, question string) error {
 	if yes {
 		return nil
@@ -149,17 +149,18 @@ func checkTable(ctx context.Context, cmd *cobra.Command, s *dynamo.Store, name s
 	return nil
 }
 
-// fail tells why a command did not do what it should.
+// fail prints why a command did not do what it should, and returns its exit
+// code.
 func fail(cmd *cobra.Command, err error) error {
 	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
 		if err := printJSON(cmd.OutOrStdout(), map[string]any{"ok": false, "error": map[string]any{"message": err.Error()}}); err != nil {
 			return err
 		}
 	} else {
-		complain(cmd.ErrOrStderr(), err)
+		printError(cmd.ErrOrStderr(), err)
 	}
 	return exitFailed
 }
 
-// complain tells people what went wrong.
-func complain(w io.Writer, err error) { fmt.Fprintln(w, "tidelock:", printable(err.Error())) }
+// printError prints what went wrong.
+func printError(w io.Writer, err error) { fmt.Fprintln(w, "tidelock:", printable(err.Error())) }

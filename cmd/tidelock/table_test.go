@@ -41,7 +41,7 @@ func noEnvironment(t *testing.T) {
 	}
 }
 
-func TestTheCommandLineOfTablesIsChecked(t *testing.T) {
+func TestTableCommandLineIsChecked(t *testing.T) {
 	noEnvironment(t)
 	script := filepath.Join(t.TempDir(), "script.lua")
 	if err := os.WriteFile(script, []byte("return 1"), 0o600); err != nil {
@@ -65,7 +65,7 @@ func TestTheCommandLineOfTablesIsChecked(t *testing.T) {
 	}
 }
 
-func TestScriptsUseATableThatWasCreatedAndChecked(t *testing.T) {
+func TestTableCreateAndCheck(t *testing.T) {
 	noEnvironment(t)
 	t.Setenv("AWS_ACCESS_KEY_ID", "test")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/vbauerster/mpb/v8"
@@ -15,7 +16,8 @@ import (
 	"github.com/tidelock-lua/tidelock/cmd/internal/wire"
 	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/runtime"
-	"github.com/tidelock-lua/tidelock/task"
+	"github.com/tidelock-lua/tidelock/runtime/runlog"
+	"github.com/tidelock-lua/tidelock/task/batch"
 )
 
 // batchFlags are the flags of tidelock task batch.
@@ -71,30 +73,33 @@ func runBatch(cmd *cobra.Command, name string, f batchFlags) error {
 		return err
 	}
 	defer in.Close()
-	log, progress, endProgress := newLog(c), func(task.Summary) {}, func() {}
+	log, progress, endProgress := newLog(c), func(batch.Summary) {}, func() {}
 	if isTerminal(os.Stderr) && !isTerminal(cmd.OutOrStdout()) {
 		var above io.Writer
 		above, progress, endProgress = progressBar(size)
 		log = wire.NewLog(terminalLog{above}, true).WithOptions(zap.IncreaseLevel(wire.Level(c.Log.Level)))
 	}
-	program, err := newProgram(c, log, wire.Config{HostKind: "task"})
+	observers, done, err := newTraceObservers(cmd.Context(), c, log)
+	if err != nil {
+		return err
+	}
+	defer done()
+	program, err := newProgram(c, log, wire.Config{HostKind: "task", Observers: observers})
 	if err != nil {
 		return err
 	}
 	defer program.Close()
-	hurry := make(chan struct{})
-	ctx, stop := stoppable(cmd.Context(), log, sync.OnceFunc(func() { close(hurry) }))
+	forceStop := make(chan struct{})
+	ctx, stop := stoppable(cmd.Context(), log, sync.OnceFunc(func() { close(forceStop) }), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	sum, err := task.Batch{
+	sum, err := batch.Run(ctx, batch.Config{
 		Engine: program.Engine, Tenants: tenants, Concurrency: f.concurrency, Ordered: f.ordered,
-		StopTimeout: c.Task.StopTimeout.Value(), Progress: progress,
-		RunLog: func(inv *runtime.Invocation) native.Logger { return wire.ScriptLog(log, inv) },
-		Incident: func(err error) {
-			log.Error("a native call failed in a way that the script may not see", zap.Error(err))
-		},
-	}.Run(ctx, hurry, in, cmd.OutOrStdout())
+		StopTimeout: c.Task.StopTimeout.Value(), ForceStop: forceStop, Progress: progress,
+		RunLog:   func(inv *runtime.Invocation) native.Logger { return wire.ScriptLog(log, inv) },
+		Incident: func(err error) { runlog.Incidents(log, err) },
+	}, in, cmd.OutOrStdout())
 	endProgress()
-	log.Info("batch ended", zap.Int("ok", sum.OK), zap.Int("failed", sum.Failed), zap.Bool("interrupted", ctx.Err() != nil), zap.Error(err))
+	log.Info("batch ended", zap.Int("succeeded", sum.OK), zap.Int("failed", sum.Failed), zap.Bool("interrupted", ctx.Err() != nil), zap.Error(err))
 	switch {
 	case ctx.Err() != nil:
 		return exitCode(runtime.HostShutdown.ExitCode())
@@ -123,17 +128,17 @@ func openBatch(cmd *cobra.Command, name string) (in io.ReadCloser, size int64, e
 
 // progressBar draws on standard error how much of size bytes is done. Text that
 // is to stand above it is written to above.
-func progressBar(size int64) (above io.Writer, progress func(task.Summary), end func()) {
+func progressBar(size int64) (above io.Writer, progress func(batch.Summary), end func()) {
 	p := mpb.New(mpb.WithOutput(os.Stderr))
 	var mu sync.Mutex // guards sum
-	var sum task.Summary
+	var sum batch.Summary
 	counts := decor.Any(func(decor.Statistics) string {
 		mu.Lock()
 		defer mu.Unlock()
 		return countsOf(sum)
 	})
 	bar := p.AddBar(size, mpb.PrependDecorators(counts), mpb.AppendDecorators(decor.Elapsed(decor.ET_STYLE_GO)))
-	return p, func(s task.Summary) {
+	return p, func(s batch.Summary) {
 			mu.Lock()
 			sum = s
 			mu.Unlock()
@@ -144,6 +149,6 @@ func progressBar(size int64) (above io.Writer, progress func(task.Summary), end 
 		}
 }
 
-func countsOf(s task.Summary) string {
+func countsOf(s batch.Summary) string {
 	return strconv.Itoa(s.OK) + " ok, " + strconv.Itoa(s.Failed) + " failed "
 }

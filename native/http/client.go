@@ -14,42 +14,42 @@ import (
 )
 
 const (
-	// dialTime bounds the making of a connection, its name looked up, and TLS
-	// agreed on after that.
+	// dialTime bounds connecting, with the look-up of the name, and the TLS
+	// handshake after it.
 	dialTime = 5 * time.Second
 	// idleTime is how long a connection is kept between requests: less than
-	// common servers do, so that few are closed while a request goes out.
+	// common servers keep it, so that few are closed while a request goes out.
 	idleTime = 20 * time.Second
-	// idlePerHost and idleInAll are how many are kept for a tenant.
+	// idlePerHost and idleInAll are how many connections are kept for a tenant.
 	idlePerHost = 4
 	idleInAll   = 20
-	// headerBytes is how large the header of an answer may be.
+	// headerBytes is the largest header of a response.
 	headerBytes = 64 << 10
 )
 
-// Events is told what happens.
+// Events are called when something happens that an operator wants to know.
 type Events struct {
-	// Blocked is told of each request that was not allowed; nil: nobody is.
+	// Blocked is called for each request that was not allowed. nil disables it.
 	Blocked func(tenant.ID)
 }
 
 // Options configure the requests of a process.
 type Options struct {
-	// Policy says what a tenant may do. It is asked at each request; nil: no
-	// tenant may do anything.
+	// Policy returns what a tenant may reach. It is called at each request. nil
+	// allows nothing.
 	Policy func(tenant.ID) Policy
-	// Blocked are places that no policy opens, as host:port, :port or URL: the
+	// Blocked are addresses that no policy opens, as host:port, :port or URL: the
 	// platform's own interfaces (AWS_LAMBDA_RUNTIME_API, ECS_AGENT_URI) and what
 	// this process listens on.
 	Blocked []string
-	// Events is told what happens.
+	// Events are called when something happens.
 	Events Events
-	// RootCAs are trusted for TLS. Default: the system's.
+	// RootCAs are trusted for TLS. The default is the system's.
 	RootCAs *x509.CertPool
-	// Resolver looks names up. Default: Go's own, whose waits end with the run.
+	// Resolver looks names up. The default is Go's own, whose waits end with the
+	// run.
 	Resolver *net.Resolver
-	// Dial makes connections in place of the network, for tests: no address is
-	// looked at then. Default: the network.
+	// Dial replaces the network in tests: addresses are not filtered then.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
@@ -57,29 +57,28 @@ type Options struct {
 // many goroutines.
 type Client struct {
 	options Options
-	blocked *blocked
+	blocked *blocklist
 
-	mu    sync.Mutex // guards what follows
-	users map[tenant.ID]*user
+	mu      sync.Mutex // guards what follows
+	tenants map[tenant.ID]*tenantState
 }
 
-// user is a tenant that has made requests.
-type user struct {
-	way      *way
-	inFlight int
+// tenantState is what the client keeps of a tenant that has made requests.
+type tenantState struct {
+	transport *tenantTransport
+	inFlight  int
 }
 
-// way is a tenant's way out under one policy.
-type way struct {
-	policy    Policy
-	rules     *rules
-	transport *nethttp.Transport
+// tenantTransport makes the connections of one tenant under one policy.
+type tenantTransport struct {
+	policy Policy
+	rules  *rules
+	base   *nethttp.Transport
 }
 
-// New returns a client. An error says which of the blocked places can't be
-// read.
+// New returns a client. Its error names the blocked address that can't be parsed.
 func New(o Options) (*Client, error) {
-	b, err := parseBlocked(o.Blocked)
+	b, err := parseBlocklist(o.Blocked)
 	if err != nil {
 		return nil, err
 	}
@@ -89,59 +88,59 @@ func New(o Options) (*Client, error) {
 	if o.Resolver == nil {
 		o.Resolver = &net.Resolver{PreferGo: true}
 	}
-	return &Client{options: o, blocked: b, users: map[tenant.ID]*user{}}, nil
+	return &Client{options: o, blocked: b, tenants: map[tenant.ID]*tenantState{}}, nil
 }
 
-// CloseIdle closes the connections that no request uses: for hosts whose
-// machine was frozen, after which they are dead, and for those that end.
+// CloseIdle closes the connections that no request uses. A host calls it at its
+// end, and when its machine was frozen, after which they are dead.
 func (c *Client) CloseIdle() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, u := range c.users {
-		if u.way != nil {
-			u.way.transport.CloseIdleConnections()
+	for _, state := range c.tenants {
+		if state.transport != nil {
+			state.transport.base.CloseIdleConnections()
 		}
 	}
 }
 
-// enter counts one more request of a tenant, whose way out it returns; nil if
-// the tenant has too many under way. leave is called when it is over.
-func (c *Client) enter(id tenant.ID) (w *way, leave func(), err error) {
+// acquire counts one more request of a tenant and returns its transport; it is an
+// error if too many are in flight. release is called when the request is over.
+func (c *Client) acquire(id tenant.ID) (t *tenantTransport, release func(), err error) {
 	policy := c.options.Policy(id).withDefaults()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	u := c.users[id]
-	if u == nil {
-		u = new(user)
-		c.users[id] = u
+	state := c.tenants[id]
+	if state == nil {
+		state = new(tenantState)
+		c.tenants[id] = state
 	}
-	if u.inFlight >= policy.InFlight {
-		return nil, nil, busy(policy.InFlight)
+	if state.inFlight >= policy.InFlight {
+		return nil, nil, tooManyInFlight(policy.InFlight)
 	}
-	if u.way == nil || !u.way.policy.equal(policy) {
+	if state.transport == nil || !state.transport.policy.equal(policy) {
 		rules, err := policy.compile()
 		if err != nil {
 			return nil, nil, err
 		}
-		if u.way != nil {
-			u.way.transport.CloseIdleConnections()
+		if state.transport != nil {
+			state.transport.base.CloseIdleConnections()
 		}
-		u.way = &way{policy, rules, c.transport(rules)}
+		state.transport = &tenantTransport{policy, rules, c.newTransport(rules)}
 	}
-	u.inFlight++
-	return u.way, sync.OnceFunc(func() {
+	state.inFlight++
+	return state.transport, sync.OnceFunc(func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		u.inFlight--
+		state.inFlight--
 	}), nil
 }
 
-// transport makes the connections of one tenant under one policy. They speak
+// newTransport returns a transport whose connections keep to rules. They speak
 // HTTP/1.1: one that is stuck holds up one request only.
-func (c *Client) transport(r *rules) *nethttp.Transport {
+func (c *Client) newTransport(r *rules) *nethttp.Transport {
 	dial := c.options.Dial
 	if dial == nil {
-		g := &guard{r, c.blocked}
+		g := &filter{r, c.blocked}
 		dialer := &net.Dialer{Timeout: dialTime, Resolver: c.options.Resolver, Control: g.control}
 		dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 			return dialer.DialContext(ctx, network, absolute(address))
@@ -161,8 +160,8 @@ func (c *Client) transport(r *rules) *nethttp.Transport {
 	}
 }
 
-// absolute puts a dot behind a name, so that no search list of this machine
-// makes another name of it.
+// absolute makes the name in an address absolute, by a dot at its end, so that no
+// search list of this machine makes another name of it.
 func absolute(address string) string {
 	name, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -174,12 +173,12 @@ func absolute(address string) string {
 	return net.JoinHostPort(name+".", port)
 }
 
-// admit says whether a tenant may go to a place.
-func (c *Client) admit(w *way, t target) bool {
-	return w.rules.allows(t) && !c.blocked.blocksName(t)
+// allows reports whether a tenant may reach a target.
+func (c *Client) allows(transport *tenantTransport, t target) bool {
+	return transport.rules.allows(t) && !c.blocked.hasName(t)
 }
 
-func (c *Client) countBlocked(id tenant.ID) {
+func (c *Client) reportBlocked(id tenant.ID) {
 	if c.options.Events.Blocked != nil {
 		c.options.Events.Blocked(id)
 	}

@@ -9,85 +9,85 @@ import (
 	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
-// dialer makes the connections of one tenant under one policy. Each is given up
-// with the exchange that it is made for: net/http goes on with it for the sake of
-// later requests, so that one after the other, each with a short time, would
-// have any number of connections made at once, and after their run.
+// dialer makes the connections of one tenant under one policy. A connection is
+// abandoned with the fetch that it is made for. net/http by itself would go on
+// with it for later requests: a script with short timeouts could have any number
+// in the making, even after its run.
 type dialer struct {
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 	tls  *tls.Config
 }
 
-// exchangeKey is where a context has its exchange.
-type exchangeKey struct{}
+// fetchKey is the key of a context's fetch.
+type fetchKey struct{}
 
-// bound returns ctx with the end of its exchange.
-func bound(ctx context.Context) (_ context.Context, free func()) {
+// untilFetchEnds returns a context that also ends with the fetch in ctx.
+func untilFetchEnds(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	x := ctx.Value(exchangeKey{}).(*exchange)
-	unlink := context.AfterFunc(x.ctx, func() { cancel(context.Cause(x.ctx)) })
+	f := ctx.Value(fetchKey{}).(*fetch)
+	detach := context.AfterFunc(f.ctx, func() { cancel(context.Cause(f.ctx)) })
 	return ctx, func() {
-		unlink()
+		detach()
 		cancel(nil)
 	}
 }
 
-// plain makes a connection.
+// plain makes a connection without TLS.
 func (d *dialer) plain(ctx context.Context, network, address string) (net.Conn, error) {
-	ctx, free := bound(ctx)
-	defer free()
-	made, err := d.dial(ctx, network, address)
+	ctx, stop := untilFetchEnds(ctx)
+	defer stop()
+	c, err := d.dial(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
-	return &conn{Conn: made}, nil
+	return &conn{Conn: c}, nil
 }
 
-// secure makes a connection and agrees on TLS.
+// secure makes a connection with TLS.
 func (d *dialer) secure(ctx context.Context, network, address string) (net.Conn, error) {
 	name, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
 	}
-	made, err := d.plain(ctx, network, address)
+	c, err := d.plain(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
-	ctx, free := bound(ctx)
-	defer free()
+	ctx, stop := untilFetchEnds(ctx)
+	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
 	config := d.tls.Clone()
 	config.ServerName = name
-	secure := tls.Client(made, config)
+	secure := tls.Client(c, config)
 	if err := secure.HandshakeContext(ctx); err != nil {
-		_ = made.Close() // the failure counts for more
+		_ = c.Close() // the handshake's error counts for more
 		return nil, err
 	}
 	return secure, nil
 }
 
-// conn looks at the clocks before it writes something of a request.
+// conn checks the clocks before it writes bytes of a request.
 type conn struct {
 	net.Conn
-	hop atomic.Pointer[hop] // nil until TLS is agreed on
+	trip atomic.Pointer[roundTrip] // the current one; nil until the TLS handshake is done
 }
 
-// idle is the hop of connections that have none: nothing is written there.
-var idle = new(hop)
+// idleTrip is the round trip of a connection that has none: nothing is written.
+var idleTrip = new(roundTrip)
 
 // Write holds the bytes back if the call has ended: a process that was stopped
-// since the gate must not write under a lock that is another's by now.
+// since the interrupt check must not write under a lock that has expired.
 func (c *conn) Write(p []byte) (int, error) {
-	switch h := c.hop.Load(); {
-	case h == nil:
-	case h == idle:
+	switch trip := c.trip.Load(); {
+	case trip == nil:
+	case trip == idleTrip:
 		return 0, net.ErrClosed
-	case clock.Ended(h.ctx):
-		h.end(context.DeadlineExceeded)
+	case clock.Ended(trip.ctx):
+		trip.end(context.DeadlineExceeded)
 		return 0, context.DeadlineExceeded
 	default:
-		h.sent.Store(true)
+		trip.sent.Store(true)
 	}
 	return c.Conn.Write(p)
 }

@@ -1,57 +1,58 @@
-// Package http is native.http: requests to hosts that the operator has allowed.
+// Package http makes requests for tenants, to hosts that the operator has allowed.
+// It is what native.http stands on.
 //
-//	policy.go    what a tenant may reach: names, ports, single addresses
-//	target.go    from the URL of a script, or of a redirect, to a host in one spelling
-//	guard.go     which addresses may be dialled, whatever name has led to them
-//	client.go    one way out per tenant: connections, requests in flight
-//	dial.go      one connection; the last look at the clocks
-//	exchange.go  one request and its redirects
-//	answer.go    what has come back
-//	trouble.go   what went wrong, in codes for scripts
-//	module.go    the face for Lua
+//	policy.go     what a tenant may reach: names, ports, single addresses
+//	target.go     from the URL of a script, or of a redirect, to a host in one spelling
+//	filter.go     which addresses may be dialled, whatever name has led to them
+//	blocklist.go  what no policy opens
+//	client.go     the transport of each tenant, and its requests in flight
+//	dial.go       one connection; the last check of the clocks before bytes go out
+//	fetch.go      one request and its redirects
+//	response.go   the response
+//	errors.go     the errors, with codes for scripts
 //
 // # What is refused, and where
 //
-// A URL is looked at before anything else happens: a host that isn't on the
-// tenant's list is never resolved, so nothing leaks through its name. The same
-// look is taken at each redirect. Then each connection is looked at once more
-// when its address is known, after DNS and before the first packet: private,
-// local, metadata and transition addresses are refused whatever name leads
-// there. Only an entry of the list that is a single address opens one of them.
-// The addresses in [Options.Blocked] are refused even then.
+// A URL is checked before anything else happens: a host that isn't on the
+// tenant's list is never resolved, so nothing leaks through its name. Each
+// redirect is checked in the same way. Then each connection is checked once its
+// address is known, after DNS and before the first packet: private, local,
+// metadata and transition addresses are refused whatever name leads there. Only
+// an entry of the list that is a single address opens one of them. The addresses
+// in [Options.Blocked] are refused even then.
 //
-// Connections of two tenants never meet, nor do those of one tenant before and
-// after a change of its policy.
+// Connections are never shared by two tenants, nor by one tenant before and after
+// a change of its policy.
 //
 // # What each failure does
 //
 //	not allowed                     net_blocked, and [Events.Blocked]; nothing was sent
-//	no such name, no answer of DNS  net_dns; nothing was sent
-//	refused by the host             net_refused; nothing was sent
-//	TLS can't be agreed on          net_tls; nothing was sent
+//	unknown name, no reply of DNS   net_dns; nothing was sent
+//	connection refused              net_refused; nothing was sent
+//	TLS handshake failed            net_tls; nothing was sent
 //	too slow                        net_timeout
-//	answer too large                net_too_large
-//	too many at once                net_busy; nothing was sent
+//	response too large              net_too_large
+//	too many requests in flight     net_busy; nothing was sent
 //	anything else                   net_failed
-//	the run comes to an end         the connection is closed, the end is raised
+//	the run is interrupted          the connection is closed, the interrupt is raised
 //
-// A request that may change something (any but GET, HEAD and OPTIONS) has an
-// outcome once a status line has come, whatever it says, or when nothing of it
-// was sent. Without an outcome the error says applied = "unknown", and the rows
-// of the locks around the call run out by themselves; so do they when the call
-// is over and a part of the request is yet to be sent.
+// A request that isn't safe (any but GET, HEAD and OPTIONS) has a known outcome
+// once a status line has come, whatever it says, or when nothing of it was sent.
+// Otherwise the error says applied = "unknown", and the locks around the call are
+// left to expire; so they are when the call returns while a part of the request is
+// yet to be sent.
 //
-// A connection that is being made is given up with its request. An answer with
-// status 101 is none: its connection would be left to whoever reads it, and to
-// no deadline.
+// A connection that is being made is abandoned with its request. A response
+// with status 101 is an error: its connection would belong to whatever reads
+// it, without any deadline.
 //
-// The clocks are read right before bytes go out. Those of a call that has ended
-// meanwhile (the process was stopped) are held back.
+// The clocks are read right before bytes go out. If the call has ended meanwhile,
+// because the process was stopped, they are held back.
 //
 // # What is sent twice
 //
 // Nothing, except by net/http's own rule: if a connection that was kept from an
 // earlier request turns out to be closed, a request of which nothing was written
-// is sent over a new one; and one of which no answer came, if it is a GET, HEAD
-// or OPTIONS, or has the header Idempotency-Key or X-Idempotency-Key.
+// is sent over a new one; so is one that got no response, if it is a GET, HEAD or
+// OPTIONS, or has the header Idempotency-Key or X-Idempotency-Key.
 package http

@@ -17,46 +17,49 @@ import (
 
 // Codes of the errors that native.http raises.
 const (
-	CodeURL      = "net_url"       // what was asked for is no URL
+	CodeURL      = "net_url"       // the URL is not valid
 	CodeBlocked  = "net_blocked"   // not allowed
-	CodeDNS      = "net_dns"       // the name leads nowhere, or nobody says where
-	CodeRefused  = "net_refused"   // nobody listens there
-	CodeTLS      = "net_tls"       // no agreement on TLS, or no trust
+	CodeDNS      = "net_dns"       // the name is unknown, or can't be looked up
+	CodeRefused  = "net_refused"   // the connection was refused
+	CodeTLS      = "net_tls"       // the TLS handshake failed
 	CodeTimeout  = "net_timeout"   // it took too long
-	CodeTooLarge = "net_too_large" // the answer is over a limit
-	CodeBusy     = "net_busy"      // the tenant has too many requests under way
+	CodeTooLarge = "net_too_large" // the request or the response is over a limit
+	CodeBusy     = "net_busy"      // the tenant has too many requests in flight
 	CodeFailed   = "net_failed"    // anything else
 )
 
-// errTimeout ends an exchange whose own time is over.
+// errTimeout ends a fetch whose own timeout is over.
 var errTimeout = errors.New("timeout")
 
-func busy(max int) error {
+func tooManyInFlight(max int) error {
 	return &outcome.Error{Code: CodeBusy, Retryable: true, Message: fmt.Sprintf("%d requests are under way, which is the most", max)}
 }
 
 func notListed(t target) error {
-	return &outcome.Error{Code: CodeBlocked, Message: fmt.Sprintf("%s is not on the list of what may be reached", t)}
+	return &outcome.Error{Code: CodeBlocked, Message: fmt.Sprintf(
+		"%s is not on the list of what may be reached: add it to http.allow in the configuration, or on the command line by --allow-net %[1]s", t)}
 }
 
-func sentTooLarge(n int, max int64) error {
+func requestTooLarge(n int, max int64) error {
 	return &outcome.Error{Code: CodeTooLarge, Message: fmt.Sprintf("a body of %d bytes, want at most %d", n, max)}
 }
 
-func (x *exchange) redirectedAway() error {
-	return &outcome.Error{Code: CodeBlocked, Message: fmt.Sprintf("%s redirects to what may not be reached", x.first)}
+func (f *fetch) redirectedElsewhere() error {
+	return &outcome.Error{Code: CodeBlocked, Message: fmt.Sprintf(
+		"%s redirects to what may not be reached: a host that isn't in http.allow (--allow-net), or no URL of http or https", f.requested)}
 }
 
-func (x *exchange) tooManyRedirects() error {
-	return &outcome.Error{Code: CodeFailed, Message: fmt.Sprintf("%s redirects more than %d times", x.first, x.req.Redirects)}
+func (f *fetch) tooManyRedirects() error {
+	return &outcome.Error{Code: CodeFailed, Message: fmt.Sprintf("%s redirects more than %d times", f.requested, f.req.Redirects)}
 }
 
-func (x *exchange) tooLarge(max int64) error {
-	return x.trouble(&outcome.Error{Code: CodeTooLarge, Message: fmt.Sprintf("the body of %s has more than %d bytes", x.first, max)})
+func (f *fetch) tooLarge(max int64) error {
+	return f.fail(&outcome.Error{Code: CodeTooLarge, Message: fmt.Sprintf("the body of %s has more than %d bytes", f.requested, max)})
 }
 
-// about says what an error that came before anything was sent is about.
-func about(err error, r *Request, t target) error {
+// withContext adds the operation and the target to an error that came before
+// anything was sent.
+func withContext(err error, r *Request, t target) error {
 	known, ok := errors.AsType[*outcome.Error](err)
 	if !ok {
 		return err
@@ -65,27 +68,29 @@ func about(err error, r *Request, t target) error {
 	return known
 }
 
+// appliedNo is the outcome of a request that was not sent, "" for a safe one.
 func appliedNo(r *Request) string {
-	if changes(r.Method) {
+	if !IsSafe(r.Method) {
 		return outcome.AppliedNo
 	}
 	return ""
 }
 
-// trouble tells a script what has gone wrong, by the host that it asked for.
-func (x *exchange) trouble(err error) error {
+// fail returns an error of the fetch as scripts see it: with its outcome, and with
+// no host but the one that the script asked for.
+func (f *fetch) fail(err error) error {
 	e, ok := errors.AsType[*outcome.Error](err)
 	if !ok {
-		e = x.diagnose(err)
+		e = f.classify(err)
 		if e.Code == CodeBlocked {
-			x.client.countBlocked(x.id)
+			f.client.reportBlocked(f.id)
 		}
 	}
-	e.Op, e.Key = x.req.Op, x.first.String()
+	e.Op, e.Key = f.req.Op, f.requested.String()
 	switch {
-	case !changes(x.req.Method) || x.last != nil && (x.last.answered || !x.last.changes):
-	case x.last == nil || !x.last.sent.Load():
-		if !x.begun { // else a redirect was the answer
+	case IsSafe(f.req.Method) || f.lastTrip != nil && (f.lastTrip.responded || f.lastTrip.safe):
+	case f.lastTrip == nil || !f.lastTrip.sent.Load():
+		if !f.changed { // else a redirect was the outcome
 			e.Applied = outcome.AppliedNo
 		}
 	default:
@@ -94,38 +99,39 @@ func (x *exchange) trouble(err error) error {
 	return e
 }
 
-func (x *exchange) diagnose(err error) *outcome.Error {
+// classify returns an error of net/http as a code and a message.
+func (f *fetch) classify(err error) *outcome.Error {
 	if outer, ok := errors.AsType[*url.Error](err); ok {
 		err = outer.Err // without the URL, whose query may be a secret
 	}
-	say := func(code string, retryable bool, format string, args ...any) *outcome.Error {
-		return &outcome.Error{Code: code, Retryable: retryable, Message: x.first.String() + " " + fmt.Sprintf(format, args...), Cause: err}
+	newError := func(code string, retryable bool, format string, args ...any) *outcome.Error {
+		return &outcome.Error{Code: code, Retryable: retryable, Message: f.requested.String() + " " + fmt.Sprintf(format, args...), Cause: err}
 	}
 	dns, isDNS := errors.AsType[*net.DNSError](err)
 	netErr, isNet := errors.AsType[net.Error](err)
 	switch {
-	case errors.Is(context.Cause(x.ctx), errTimeout):
-		return say(CodeTimeout, true, "took longer than %d ms", x.timeout().Milliseconds())
+	case errors.Is(context.Cause(f.ctx), errTimeout):
+		return newError(CodeTimeout, true, "took longer than %d ms", f.timeout().Milliseconds())
 	case errors.Is(err, errDenied):
-		return say(CodeBlocked, false, "leads to an address that may not be reached")
+		return newError(CodeBlocked, false, "leads to an address that may not be reached: a private one needs an entry of its own in http.allow (--allow-net), as address:port")
 	case isDNS && dns.IsNotFound:
-		return say(CodeDNS, false, "is no name that anybody knows")
+		return newError(CodeDNS, false, "is no name that anybody knows")
 	case isDNS:
-		return say(CodeDNS, true, "could not be looked up")
+		return newError(CodeDNS, true, "could not be looked up")
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return say(CodeRefused, true, "refuses connections")
-	case isTLS(err):
-		return say(CodeTLS, false, "can't be trusted: TLS has failed")
+		return newError(CodeRefused, true, "refuses connections")
+	case isTLSError(err):
+		return newError(CodeTLS, false, "can't be trusted: TLS has failed")
 	case isNet && netErr.Timeout():
-		return say(CodeTimeout, true, "can't be reached in time")
+		return newError(CodeTimeout, true, "can't be reached in time")
 	case strings.Contains(err.Error(), "server response headers exceeded"):
-		return say(CodeTooLarge, false, "answers with a header of more than %d bytes", headerBytes)
+		return newError(CodeTooLarge, false, "answers with a header of more than %d bytes", headerBytes)
 	}
-	return say(CodeFailed, true, "did not answer, or not as HTTP wants it")
+	return newError(CodeFailed, true, "did not answer, or not as HTTP wants it")
 }
 
-// isTLS says whether it was TLS that failed.
-func isTLS(err error) bool {
+// isTLSError reports whether TLS has failed.
+func isTLSError(err error) bool {
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	_, noRecord := errors.AsType[tls.RecordHeaderError](err)
 	_, alert := errors.AsType[tls.AlertError](err)

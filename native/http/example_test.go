@@ -12,8 +12,7 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-// A host says what each of its tenants may reach. Nothing else is even looked
-// up.
+// A host sets what each of its tenants may reach. Nothing else is even looked up.
 func Example() {
 	server := httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, _ *nethttp.Request) {
 		_, _ = io.WriteString(w, "hello")
@@ -33,16 +32,16 @@ func Example() {
 	defer client.CloseIdle()
 
 	ctx, quiet := context.Background(), func(int) {}
-	caller := stream.Caller{Context: ctx, Look: func() {}, Grow: quiet, Step: quiet}
+	caller := stream.Caller{Context: ctx, CheckInterrupt: func() {}, Charge: quiet, Step: quiet}
 	for _, id := range []tenant.ID{"acme", "another"} {
-		answer, err := client.Do(ctx, id, &http.Request{Op: "get", Method: "GET", URL: server.URL})
+		resp, err := client.Do(ctx, id, &http.Request{Op: "get", Method: "GET", URL: server.URL})
 		if err != nil {
 			fmt.Println(id, "may not:", err.Error()[:len("net_blocked")])
 			continue
 		}
-		body, _ := answer.ReadAll(caller)
-		answer.Close()
-		fmt.Println(id, answer.Status, body)
+		body, _ := resp.ReadAll(caller)
+		resp.Close()
+		fmt.Println(id, resp.Status, body)
 	}
 	// Output:
 	// acme 200 hello

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Policy says what a tenant may reach, and how much it may bring back.
+// Policy is what a tenant may reach, and how much it may send and receive.
 type Policy struct {
 	// Allow lists what may be reached; nothing else is. An entry is
 	//
@@ -18,13 +18,13 @@ type Policy struct {
 	//	127.0.0.1:8080, [::1]:80 one address at one port; private ones too
 	//	93.184.216.34            one address at the port of the scheme
 	//
-	// Names outside of ASCII are written either way.
+	// Names outside of ASCII are written as they are or in Punycode.
 	Allow []string
-	// BodyBytes is the largest body, of a request and of an answer that isn't
-	// read as a stream, after it has been unpacked. Default 6 MiB.
+	// BodyBytes is the largest body, of a request and of a response that isn't
+	// read as a stream, decompressed. The default is 6 MiB.
 	BodyBytes int64
-	// InFlight is how many requests of the tenant may be under way at once,
-	// answers that are being read as streams included. Default 100.
+	// InFlight is how many requests of the tenant may be in flight at once, with
+	// the responses that are being read as streams. The default is 100.
 	InFlight int
 }
 
@@ -47,19 +47,19 @@ func (p Policy) equal(q Policy) bool {
 	return p.BodyBytes == q.BodyBytes && p.InFlight == q.InFlight && slices.Equal(p.Allow, q.Allow)
 }
 
-// Check says what is wrong with a policy, for whoever reads configurations.
+// Check returns an error if the policy is not valid.
 func (p Policy) Check() error {
 	_, err := p.compile()
 	return err
 }
 
-// rules are a policy that can be asked.
+// rules are a compiled policy.
 type rules struct {
 	entries []entry
 	opened  map[netip.AddrPort]bool // single addresses, at their ports
 }
 
-// entry is one of the list. Exactly one of name, suffix and addr is set.
+// entry is an entry of the list. Exactly one of name, suffix and addr is set.
 type entry struct {
 	name   string
 	suffix string // with its dot: ".example.com"
@@ -129,8 +129,8 @@ func parseEntry(text string) (e entry, err error) {
 	return e, nil
 }
 
-// openable says whether an address may be an entry: a public or a private one,
-// but neither link-local nor any of the kinds that stand for another.
+// openable returns an error unless an address may be an entry: a public or a
+// private one, but neither link-local nor one that stands for another.
 func openable(addr netip.Addr) error {
 	switch {
 	case addr.Is4In6(), addr.Zone() != "", amazon.Contains(addr):
@@ -141,8 +141,8 @@ func openable(addr netip.Addr) error {
 }
 
 var (
-	amazon = netip.MustParsePrefix("fd00:ec2::/32") // metadata, and more of the kind
-	shared = netip.MustParsePrefix("100.64.0.0/10") // what networks of one operator share
+	amazon = netip.MustParsePrefix("fd00:ec2::/32") // metadata and other services of the platform
+	shared = netip.MustParsePrefix("100.64.0.0/10") // carrier-grade NAT
 )
 
 func parsePort(text string) (uint16, error) {
@@ -153,7 +153,7 @@ func parsePort(text string) (uint16, error) {
 	return uint16(n), nil
 }
 
-// allows says whether a target is on the list.
+// allows reports whether a target is on the list.
 func (r *rules) allows(t target) bool {
 	for _, e := range r.entries {
 		if e.port != t.port && (e.port != 0 || t.port != t.schemePort()) {

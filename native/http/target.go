@@ -13,7 +13,7 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// host is a host in its only spelling: an address, or a name of lower-case
+// host is a host in its canonical spelling: an address, or a name of lower-case
 // ASCII without a dot at its end.
 type host struct {
 	name string
@@ -27,7 +27,7 @@ func (h host) String() string {
 	return h.name
 }
 
-// target is what a URL leads to.
+// target is where a URL leads.
 type target struct {
 	host
 	port uint16
@@ -58,8 +58,8 @@ func (t target) hostPort() string {
 
 const urlMax = 8 << 10 // bytes
 
-// parseTarget reads a URL, of a script or of a redirect, and rewrites its host
-// to the spelling that was looked at: nothing after it reads the old one.
+// parseTarget parses a URL, of a script or of a redirect, and rewrites its host
+// to the spelling that is checked: nothing reads the old one later.
 func parseTarget(u *url.URL) (target, error) {
 	var t target
 	switch strings.ToLower(u.Scheme) {
@@ -88,13 +88,13 @@ func parseTarget(u *url.URL) (target, error) {
 	u.Scheme = map[bool]string{true: "https", false: "http"}[t.tls]
 	u.Host = t.String()
 	u.Fragment, u.RawFragment = "", ""
-	u.RawQuery = escaped(u.RawQuery)
+	u.RawQuery = escapeQuery(u.RawQuery)
 	return t, nil
 }
 
-// escaped is a query without what would end it, or the line that it is sent
-// in: net/url checks the other parts of a URL only.
-func escaped(query string) string {
+// escapeQuery escapes what would end a query, or the line that it is sent in:
+// net/url checks only the other parts of a URL.
+func escapeQuery(query string) string {
 	var b strings.Builder
 	for i := range len(query) {
 		switch c := query[i]; {
@@ -127,7 +127,7 @@ const (
 	labelMax = 63
 )
 
-// parseHost finds the only spelling of a host.
+// parseHost returns the canonical spelling of a host.
 func parseHost(text string) (host, error) {
 	if addr, err := netip.ParseAddr(text); err == nil {
 		if addr.Zone() != "" || addr.Is4In6() {

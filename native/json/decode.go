@@ -20,7 +20,7 @@ func Decode(text []byte) (any, error) {
 }
 
 // Decode is like the function [Decode]. It counts a step for each value and each
-// piece of the text.
+// chunk of the text.
 func (m Metered) Decode(text []byte) (any, error) { return decode(text, m) }
 
 // DecodeString is like [Metered.Decode], without a copy to make text bytes.
@@ -53,11 +53,11 @@ type decoder[T text] struct {
 }
 
 const (
-	// pieceBytes is how much text is read or written between two steps.
-	pieceBytes   = 64 << 10
+	// chunkBytes is how much text is read or written between two steps.
+	chunkBytes   = 64 << 10
 	bytesPerStep = 64
 	// numeralMax is the largest size of a number as text: it isn't read in
-	// pieces.
+	// chunks.
 	numeralMax = 64 << 10
 )
 
@@ -73,7 +73,7 @@ func (d *decoder[T]) peek() byte {
 	for ; d.at < len(d.text); d.at++ {
 		switch c := d.text[d.at]; c {
 		case ' ', '\t', '\r', '\n':
-			if d.at-d.counted >= pieceBytes {
+			if d.at-d.counted >= chunkBytes {
 				d.countStep()
 			}
 		default:
@@ -240,7 +240,7 @@ func (d *decoder[T]) skip(some string) bool {
 func (d *decoder[T]) digits() bool {
 	from := d.at
 	for ; d.at < len(d.text) && isDigit(d.text[d.at]); d.at++ {
-		if d.at-d.counted >= pieceBytes {
+		if d.at-d.counted >= chunkBytes {
 			d.countStep()
 		}
 	}

@@ -20,7 +20,7 @@ func (d *decoder[T]) string() (string, error) {
 				return "", errNotUTF8
 			}
 			return s, nil
-		case c == '\\' || d.at-from == pieceBytes:
+		case c == '\\' || d.at-from == chunkBytes:
 			d.at = from
 			return d.longString()
 		case c < ' ':
@@ -36,50 +36,50 @@ func (d *decoder[T]) string() (string, error) {
 // Pieces of it are collected, because to grow is to copy, and no copy may take
 // long.
 func (d *decoder[T]) longString() (string, error) {
-	var pieces []string
-	var piece []byte
+	var chunks []string
+	var chunk []byte
 	for size := 0; d.at < len(d.text); {
 		c := d.text[d.at]
-		if c == '"' || len(piece) >= pieceBytes && utf8.RuneStart(c) {
-			if !utf8.Valid(piece) {
+		if c == '"' || len(chunk) >= chunkBytes && utf8.RuneStart(c) {
+			if !utf8.Valid(chunk) {
 				return "", errNotUTF8
 			}
-			if c == '"' && pieces == nil {
+			if c == '"' && chunks == nil {
 				d.at++
-				return string(piece), nil
+				return string(chunk), nil
 			}
-			pieces = append(pieces, string(piece))
-			size += len(piece)
-			piece = piece[:0]
+			chunks = append(chunks, string(chunk))
+			size += len(chunk)
+			chunk = chunk[:0]
 			d.countStep()
 		}
 		switch {
 		case c == '"':
 			d.at++
-			return d.joined(pieces, size), nil
+			return d.joined(chunks, size), nil
 		case c == '\\':
 			var err error
-			if piece, err = d.escape(piece); err != nil {
+			if chunk, err = d.escape(chunk); err != nil {
 				return "", err
 			}
 		case c < ' ':
 			return "", d.unexpected("a character of a string")
-		case len(piece) > pieceBytes+utf8.UTFMax:
+		case len(chunk) > chunkBytes+utf8.UTFMax:
 			return "", errNotUTF8 // no character is so long
 		default:
-			piece = append(piece, c)
+			chunk = append(chunk, c)
 			d.at++
 		}
 	}
 	return "", d.unexpected("")
 }
 
-func (d *decoder[T]) joined(pieces []string, size int) string {
+func (d *decoder[T]) joined(chunks []string, size int) string {
 	var whole strings.Builder
 	whole.Grow(size)
-	for _, piece := range pieces {
-		whole.WriteString(piece)
-		d.step(len(piece) / bytesPerStep)
+	for _, chunk := range chunks {
+		whole.WriteString(chunk)
+		d.step(len(chunk) / bytesPerStep)
 	}
 	return whole.String()
 }

@@ -79,7 +79,7 @@ func TestDecodeRefusesHalfOfASurrogatePair(t *testing.T) {
 }
 
 func TestDecodeReadsALongTextLikeAShortOne(t *testing.T) {
-	// Characters, escapes and pairs of them lie across the ends of pieces.
+	// Characters, escapes and pairs of them lie across the ends of chunks.
 	for _, unit := range []string{"x", "é", "\u2028", "😀", `\n`, `\u00e9`, `\ud83d\ude00`, `é\n`, "\xff", "\x80", "\xc3", "é\xc3"} {
 		for offset := range 4 {
 			sameAsStandard(t, `["`+strings.Repeat("a", offset)+strings.Repeat(unit, 80_000)+`"]`)

@@ -26,7 +26,7 @@ func Encode(v any, root string, max int) ([]byte, error) {
 }
 
 // Encode is like the function [Encode]. It counts a step for each value, each
-// piece of a string and each comparison of two keys.
+// chunk of a string and each comparison of two keys.
 func (m Metered) Encode(v any, root string, max int) ([]byte, error) {
 	e := encoder{max: max, step: m.Step}
 	out, err := e.all(v, root)
@@ -34,7 +34,7 @@ func (m Metered) Encode(v any, root string, max int) ([]byte, error) {
 		return out, err
 	}
 	text := make([]byte, 0, e.written+len(out))
-	e.each(out, func(piece []byte) { text = append(text, piece...) })
+	e.each(out, func(chunk []byte) { text = append(text, chunk...) })
 	return text, nil
 }
 
@@ -47,7 +47,7 @@ func (m Metered) EncodeString(v any, root string, max int) (string, error) {
 	}
 	var text strings.Builder
 	text.Grow(e.written + len(out))
-	e.each(out, func(piece []byte) { text.Write(piece) })
+	e.each(out, func(chunk []byte) { text.Write(chunk) })
 	return text.String(), nil
 }
 
@@ -75,12 +75,12 @@ func (e *encoder) all(v any, root string) ([]byte, error) {
 // over reports whether the text is too long when so many bytes follow the blocks.
 func (e *encoder) over(n int) bool { return n > e.max-e.written }
 
-// each passes on all that was written, piece by piece.
-func (e *encoder) each(out []byte, do func(piece []byte)) {
+// each passes on all that was written, chunk by chunk.
+func (e *encoder) each(out []byte, do func(chunk []byte)) {
 	for _, block := range append(e.blocks, out) {
-		for piece := range slices.Chunk(block, pieceBytes) {
-			do(piece)
-			e.step(len(piece) / bytesPerStep)
+		for chunk := range slices.Chunk(block, chunkBytes) {
+			do(chunk)
+			e.step(len(chunk) / bytesPerStep)
 		}
 	}
 }
@@ -134,11 +134,11 @@ func appendNumber(out []byte, f float64) []byte {
 	return strconv.AppendFloat(out, f, 'f', -1, 64)
 }
 
-// appendString writes s piece by piece, because a long one takes long.
+// appendString writes s chunk by chunk, because a long one takes long.
 func (e *encoder) appendString(out []byte, s string) ([]byte, error) {
 	out = append(out, '"')
 	for s != "" {
-		n := pieceOf(s)
+		n := chunkOf(s)
 		e.step(1 + n/bytesPerStep)
 		if !utf8.ValidString(s[:n]) {
 			return nil, &value.Error{Reason: "a string that is not UTF-8"}
@@ -146,7 +146,7 @@ func (e *encoder) appendString(out []byte, s string) ([]byte, error) {
 		if e.over(len(out) + n) {
 			return nil, &TooLongError{e.max}
 		}
-		out = appendPiece(e.next(out), s[:n])
+		out = appendChunk(e.next(out), s[:n])
 		s = s[n:]
 	}
 	return append(out, '"'), nil
@@ -156,8 +156,8 @@ func (e *encoder) appendString(out []byte, s string) ([]byte, error) {
 // with escapes six times as much.
 const quotedBytes = 16 << 10
 
-// pieceOf is how many bytes of s its first piece has: whole characters.
-func pieceOf(s string) int {
+// chunkOf is how many bytes of s its first chunk has: whole characters.
+func chunkOf(s string) int {
 	if len(s) <= quotedBytes {
 		return len(s)
 	}
@@ -168,7 +168,7 @@ func pieceOf(s string) int {
 	return n
 }
 
-func appendPiece(out []byte, s string) []byte {
+func appendChunk(out []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c == 0xE2 {
 			b := unquoted(out)

@@ -90,7 +90,7 @@ func FuzzDecode(f *testing.F) {
 
 // Each step lets 1 ms pass here.
 func TestEncodeWritesALongStringLikeAShortOne(t *testing.T) {
-	// Characters of two and three bytes lie across the ends of pieces.
+	// Characters of two and three bytes lie across the ends of chunks.
 	for _, unit := range []string{"x", "é", "x\u2028", "\"é", "\x01"} {
 		short, err := json.Encode(unit, "value", math.MaxInt)
 		if err != nil {

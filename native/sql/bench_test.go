@@ -9,7 +9,7 @@ import (
 
 // BenchmarkRows reads rows of four columns, b.N of them in one run.
 func BenchmarkRows(b *testing.B) {
-	h := newHost(b, map[string]sql.Connection{"main": withoutTLS(toPostgres(b))})
+	h := newHarness(b, map[string]sql.Connection{"main": withoutTLS(toPostgres(b))})
 	h.expect(b, "10000", `return native.sql.open("main"):exec([[CREATE TABLE bench AS
 		SELECT id::bigint, 'customer ' || id AS customer, (id % 10000)::integer AS cents,
 		timestamptz '2026-01-01' + id * interval '1 second' AS at FROM generate_series(1, 10000) AS id]]).affected`)

@@ -1,31 +1,37 @@
 package sql
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
+	"regexp"
+	"strconv"
+	"strings"
 	"syscall"
+	"unicode"
 
 	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // Codes of the errors that native.sql raises.
 const (
-	CodeFailed      = "sql_failed"      // the server, or we, refused the statement
+	CodeFailed      = "sql_failed"      // the server, or this package, refused the statement
 	CodeUnavailable = "sql_unavailable" // the server can't be reached or used
-	CodeUnknown     = "sql_unknown"     // a write was sent, and nobody knows whether it was applied
-	CodeConflict    = "sql_conflict"    // another transaction was in the way
-	CodeUnique      = "sql_unique"      // a row with this key is there
-	CodeBusy        = "sql_busy"        // no connection, or no lock, was had in time
+	CodeUnknown     = "sql_unknown"     // a write was sent, and whether it was applied is not known
+	CodeConflict    = "sql_conflict"    // the statement conflicts with another transaction
+	CodeUnique      = "sql_unique"      // a row with this key exists
+	CodeBusy        = "sql_busy"        // no connection, or no lock, was free in time
 	CodeTooLarge    = "sql_too_large"   // a row or result is over its limit
 	CodeClosed      = "sql_closed"      // the loop or transaction is over
 )
 
-// The verbs, as errors name them.
+// The operations, as errors name them.
 const (
 	opOpen        = "open"
 	opQuery       = "query"
@@ -35,19 +41,19 @@ const (
 	opTransaction = "transaction"
 )
 
-// ended is how a call fails whose end has passed before it has sent anything.
-// Nobody sees it: the run raises that end.
-func ended() error {
+// callEnded returns the error of a call that ended before it has sent anything. No
+// script sees it: the interrupt check raises what has ended the call.
+func callEnded() error {
 	return &outcome.Error{Code: CodeFailed, Message: "the call has come to its end", Applied: outcome.AppliedNo}
 }
 
-// Unknown says whether err leaves open what became of a write.
+// Unknown reports whether the outcome of a write is unknown after err.
 func Unknown(err error) bool {
 	known, ok := errors.AsType[*outcome.Error](err)
 	return err != nil && (!ok || known.Applied == outcome.AppliedUnknown)
 }
 
-// codes are those of the kinds of trouble that a server tells of.
+// codes has the code of each kind of failure that a server reports.
 var codes = map[Kind]outcome.Error{
 	Refused:     {Code: CodeFailed},
 	Denied:      {Code: CodeUnavailable},
@@ -57,33 +63,44 @@ var codes = map[Kind]outcome.Error{
 	Unavailable: {Code: CodeUnavailable, Retryable: true},
 }
 
-// trouble is a driver's error as scripts see it. c is the call of the session
-// that has failed, and writes says whether it may have changed something.
-func (s *session) trouble(op string, err error, c *call, writes bool) error {
+// classify returns a driver's error as scripts see it. c is the call of the
+// session that has failed, and writes says whether it may have changed
+// something.
+func (s *session) classify(op string, err error, c *call, writes bool) error {
 	p := s.pool
-	f := p.driver.Explain(err)
-	e := outcome.Error{Op: op, Key: p.name, Cause: p.cause(err)}
+	f := p.driver.Classify(err)
+	e := outcome.Error{Op: op, Key: p.name, Cause: cause(err)}
 	switch {
-	case s.link.over.Load():
+	case s.conn.exceeded.Load():
 		e.Code, e.Message = CodeTooLarge, p.tooLarge()
 		e.Applied = applied(writes, true)
 	case c.held.Load() && !c.sent.Load():
-		return ended()
-	case f.Kind == NoAnswer && writes && c.sent.Load(), f.Kind == Unavailable && writes:
+		return callEnded()
+	case f.Kind == NoResponse && writes && c.sent.Load(), f.Kind == Unavailable && writes:
 		e.Code, e.Applied = CodeUnknown, outcome.AppliedUnknown
-		e.Message = fmt.Sprintf("the connection to %s broke off: whether the statement was carried out is not known", p.place())
-	case f.Kind == NoAnswer:
+		e.Message = "whether the statement was carried out is not known: " + cmp.Or(f.Reason, "the connection broke off, or the answer made no sense")
+	case f.Kind == NoResponse:
 		e.Code, e.Retryable = CodeUnavailable, true
-		e.Message = fmt.Sprintf("the connection to %s broke off", p.place())
+		e.Message = "the connection broke off, or the answer made no sense"
 		e.Applied = applied(writes, false)
 	default:
+		if f.Kind == Denied && p.connection.File == "" {
+			f.Kind = Refused // the session is open: what is denied is the statement
+		}
 		e.Code, e.Retryable = codes[f.Kind].Code, codes[f.Kind].Retryable
-		e.Message = p.said(f)
+		e.Message = f.text(true, "the server refused the statement; only the log of the host has its text")
+		if h, ok := errors.AsType[*Hinted](err); ok {
+			e.Message += "; " + h.Hint
+		}
 		e.Applied = applied(writes, false)
+		if f.Message != "" {
+			return &e // what a script has caused, and sees, is no news for an operator
+		}
 	}
-	return &e
+	return p.report(&e)
 }
 
+// applied returns the outcome of a statement that has failed, "" if it only reads.
 func applied(writes, sent bool) string {
 	switch {
 	case !writes:
@@ -94,38 +111,62 @@ func applied(writes, sent bool) string {
 	return outcome.AppliedNo
 }
 
-// said is what the server has said.
-func (p *pool) said(f Failure) string {
-	text := p.secrets.message(f.Message)
+// text returns a failure as scripts may see it: its numbers, and a text of the
+// driver, or in the phase of statements what may be shown of the server's.
+func (f Failure) text(statement bool, otherwise string) string {
+	text := f.Reason
+	if statement && f.Message != "" {
+		text = printable(f.Message)
+	}
+	if text == "" {
+		text = otherwise
+		if f.Number != 0 {
+			text = fmt.Sprintf("error %d: %s", f.Number, text)
+		}
+	}
 	if f.State != "" {
 		text = "SQLSTATE " + f.State + ": " + text
 	}
 	return text
 }
 
-// notConnected is the error of an attempt to open a session.
-func (p *pool) notConnected(err error) error {
-	e := outcome.Error{Code: CodeUnavailable, Retryable: true, Key: p.name, Cause: p.cause(err)}
-	f := p.driver.Explain(err)
-	switch {
-	case f.Kind == Denied || f.Kind == Refused:
-		e.Retryable = false
-		e.Message = fmt.Sprintf("%s refused the connection: %s", p.place(), p.said(f))
-	case f.Kind != NoAnswer:
-		e.Message = fmt.Sprintf("%s refused the connection: %s", p.place(), p.said(f))
-	default:
-		why, retryable := unreachable(err)
-		e.Retryable = retryable
-		e.Message = fmt.Sprintf("can't connect to %s: %s", p.place(), why)
+// messageMax is the most of a server's message that is shown, in bytes.
+const messageMax = 1000
+
+// printable returns a server's message as one line of text.
+func printable(text string) string {
+	text = strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) {
+			return ' '
+		}
+		return c
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+	if len(text) > messageMax {
+		text = strings.ToValidUTF8(text[:messageMax], "") + "..."
 	}
-	return &e
+	return text
 }
 
-// unreachable says why a server can't be reached, without naming addresses, and
+// connectError returns the error of an attempt to open a session. Servers name
+// users, databases and addresses there, so nothing of their texts is shown.
+func (p *pool) connectError(err error, secret Secret) error {
+	e := outcome.Error{Code: CodeUnavailable, Retryable: true, Key: p.name, Cause: connectCause(err, secret)}
+	switch f := p.driver.Classify(err); f.Kind {
+	case NoResponse:
+		why, retryable := unreachable(err)
+		e.Retryable, e.Message = retryable, "can't connect to the server: "+why
+	default:
+		e.Retryable = f.Kind != Denied && f.Kind != Refused
+		e.Message = "the server refused the connection: " + f.text(false, "only the log of the host has its text")
+	}
+	return p.report(&e)
+}
+
+// unreachable returns why a server can't be reached, without addresses, and
 // whether that may change.
 func unreachable(err error) (why string, retryable bool) {
 	var name *net.DNSError
-	var forbidden *blocked
+	var forbidden *blockedError
 	var certificate *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
 	var alert tls.AlertError
@@ -151,24 +192,33 @@ func unreachable(err error) (why string, retryable bool) {
 	return "the connection failed", true
 }
 
-// place is where the server is, as the configuration says it.
-func (p *pool) place() string {
-	if p.connection.File != "" {
-		return fmt.Sprintf("the file of %q", p.name)
-	}
-	return fmt.Sprintf("%q", p.connection.Host)
-}
+// cause returns an error with the text of err, and nothing else of it: some
+// errors of drivers contain their whole configuration.
+func cause(err error) error { return errors.New(err.Error()) }
 
-// cause keeps of an error only its text, without the secrets: drivers keep
-// their whole configuration in some.
-func (p *pool) cause(err error) error { return errors.New(p.secrets.clean(err.Error())) }
+// credentials matches a user and a password in a connection string, which has
+// come into the name of a user or database by mistake.
+var credentials = regexp.MustCompile(`:[^\s:@/]+@`)
+
+// connectCause is [cause] for an error of an attempt to open a session. No script
+// has a part in its text, so one that contains the password may be dropped.
+func connectCause(err error, secret Secret) error {
+	text := credentials.ReplaceAllString(err.Error(), ":***@")
+	for _, form := range []string{string(secret), url.QueryEscape(string(secret)), url.PathEscape(string(secret)), strconv.Quote(string(secret))} {
+		if secret != "" && strings.Contains(text, strings.Trim(form, `"`)) {
+			return errors.New("the text of this error contains the password")
+		}
+	}
+	return errors.New(text)
+}
 
 func (p *pool) tooLarge() string {
 	return fmt.Sprintf("a row or result has more than %d bytes", p.db.options.ResultBytesMax)
 }
 
-// unsent is the error of a call that had no connection to send anything over.
-func unsent(err error, op string, writes bool) error {
+// notSent returns the error of a call that had no connection to send anything
+// over.
+func notSent(err error, op string, writes bool) error {
 	known, ok := errors.AsType[*outcome.Error](err)
 	if !ok {
 		return err

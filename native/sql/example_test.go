@@ -29,20 +29,21 @@ func Example() {
 	})
 	defer db.Close()
 
-	orders, err := db.Open("acme", "orders")
+	// Each run keeps what it has open apart.
+	orders, err := db.Open("acme", "orders", sql.NewOpenRows())
 	if err != nil {
 		panic(err)
 	}
-	ctx, run := context.Background(), sql.NewOpenRows()
+	ctx := context.Background()
 	for _, st := range []sql.Statement{
 		{Text: "CREATE TABLE orders (id integer, customer text)"},
 		{Text: "INSERT INTO orders VALUES (?, ?)", Params: []any{int64(7), "Ada"}},
 	} {
-		if _, err := orders.Exec(ctx, run, st); err != nil {
+		if _, err := orders.Exec(ctx, st); err != nil {
 			panic(err)
 		}
 	}
-	rows, err := orders.Query(ctx, run, sql.Statement{Text: "SELECT * FROM orders"})
+	rows, err := orders.Query(ctx, sql.Statement{Text: "SELECT * FROM orders"})
 	if err != nil {
 		panic(err)
 	}
@@ -53,16 +54,15 @@ func Example() {
 }
 
 func BenchmarkQuery(b *testing.B) {
-	for driver, connection := range places {
+	for driver, connection := range databases {
 		b.Run(driver, func(b *testing.B) {
-			h := newHost(b, map[string]sql.Connection{"main": connection(b)})
-			conn, err := h.db.Open("a", "main")
+			h := newHarness(b, map[string]sql.Connection{"main": connection(b)})
+			conn, err := h.db.Open("a", "main", sql.NewOpenRows())
 			if err != nil {
 				b.Fatal(err)
 			}
-			holding := sql.NewOpenRows()
 			for b.Loop() {
-				rows, err := conn.Query(b.Context(), holding, sql.Statement{Text: "SELECT 1 AS a"})
+				rows, err := conn.Query(b.Context(), sql.Statement{Text: "SELECT 1 AS a"})
 				if err != nil {
 					b.Fatal(err)
 				}

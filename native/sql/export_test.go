@@ -1,5 +1,5 @@
 package sql
 
-// Settle waits until nothing goes on in the background: what was given back is
-// idle then.
-func (db *DB) Settle() { db.working.Wait() }
+// WaitIdle waits for the background tasks: sessions that were returned are idle
+// then.
+func (db *DB) WaitIdle() { db.tasks.Wait() }

@@ -22,6 +22,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native/module/jsonmodule"
 	"github.com/tidelock-lua/tidelock/native/module/lockmodule"
 	"github.com/tidelock-lua/tidelock/native/module/logmodule"
+	"github.com/tidelock-lua/tidelock/native/module/sqlmodule"
 	"github.com/tidelock-lua/tidelock/native/sql"
 	"github.com/tidelock-lua/tidelock/native/sql/mysql"
 	"github.com/tidelock-lua/tidelock/native/sql/postgres"
@@ -34,7 +35,7 @@ import (
 	postgresserver "github.com/tidelock-lua/tidelock/test/postgres"
 )
 
-// password has what parsers, shells and quoting trip over.
+// password has characters that break parsers, shells and quoting.
 const password = `p%41 @^'"\y:/?#z`
 
 // The servers of all tests of this package, started by the first that needs one.
@@ -105,42 +106,42 @@ func toFile(t testing.TB) sql.Connection {
 	return sql.Connection{Driver: "sqlite", File: filepath.Join(t.TempDir(), "test 100%?#.db")}
 }
 
-// places are the databases that everything is tried with.
-var places = map[string]func(testing.TB) sql.Connection{"postgres": toPostgres, "mysql": toMariaDB, "sqlite": toFile}
+// databases are the databases that every test runs with.
+var databases = map[string]func(testing.TB) sql.Connection{"postgres": toPostgres, "mysql": toMariaDB, "sqlite": toFile}
 
-// servers are those of them with a network.
+// servers are those of them that have a network.
 var servers = map[string]func(testing.TB) sql.Connection{"postgres": toPostgres, "mysql": toMariaDB}
 
-// host runs scripts that know the connections.
-type host struct {
+// harness runs scripts that can open the connections.
+type harness struct {
 	*runtime.Engine
 	db       *sql.DB
 	clock    *clock.Dual
 	table    *dbmemory.Store
 	log      *nativetest.Log
-	released atomic.Pointer[lock.ReleaseEvent] // how the last lock was given up
+	released atomic.Pointer[lock.ReleaseEvent] // of the last lock
 	// onStall is native.test.stall.
 	onStall atomic.Pointer[func()]
 }
 
-// jumping is a clock that can be put forward.
-type jumping struct {
+// jumpingClock is a clock that can be put forward.
+type jumpingClock struct {
 	clock.Clock
 	by atomic.Int64
 }
 
-func (c *jumping) Now() clock.Instant {
+func (c *jumpingClock) Now() clock.Instant {
 	now, by := c.Clock.Now(), time.Duration(c.by.Load())
 	now.Wall = now.Wall.Add(by)
 	now.Mono += by
 	return now
 }
 
-func (c *jumping) jump(by time.Duration) { c.by.Add(int64(by)) }
+func (c *jumpingClock) jump(by time.Duration) { c.by.Add(int64(by)) }
 
-// newHost makes a host whose connections everybody has; change changes the
-// options.
-func newHost(t testing.TB, connections map[string]sql.Connection, change ...func(*sql.Options)) *host {
+// newHarness returns a harness whose connections every tenant has; change changes
+// the options.
+func newHarness(t testing.TB, connections map[string]sql.Connection, change ...func(*sql.Options)) *harness {
 	t.Helper()
 	o := sql.Options{
 		Clock: clock.NewDual(clock.System()), Drivers: drivers(),
@@ -150,7 +151,7 @@ func newHost(t testing.TB, connections map[string]sql.Connection, change ...func
 		f(&o)
 	}
 	clk := o.Clock
-	h := &host{db: sql.New(o), clock: clk, table: dbmemory.New(clk), log: &nativetest.Log{}}
+	h := &harness{db: sql.New(o), clock: clk, table: dbmemory.New(clk), log: &nativetest.Log{}}
 	locks, err := lock.New(clk, h.table, lock.MachineClock{}, lock.Options{Events: lock.Events{
 		Release: func(r lock.ReleaseEvent) { h.released.Store(&r) },
 	}})
@@ -160,7 +161,7 @@ func newHost(t testing.TB, connections map[string]sql.Connection, change ...func
 	h.Engine = runtime.New(runtime.Config{
 		Clock: clk, HostKind: "test", HostName: "testhost",
 		Modules: []native.Module{
-			coremodule.New(), deadlinemodule.New(), jsonmodule.New(), logmodule.New(), lockmodule.New(locks, lockmodule.Options{}), sql.Module(h.db),
+			coremodule.New(), deadlinemodule.New(), jsonmodule.New(), logmodule.New(), lockmodule.New(locks, lockmodule.Options{}), sqlmodule.New(h.db),
 			{Name: "test", Funcs: []native.Func{{Name: "stall", Do: func(*native.Call) error { (*h.onStall.Load())(); return nil }}}},
 		},
 	})
@@ -173,7 +174,7 @@ func newHost(t testing.TB, connections map[string]sql.Connection, change ...func
 }
 
 // run runs a script of a tenant.
-func (h *host) run(ctx context.Context, id tenant.ID, source string, event any) *runtime.Result {
+func (h *harness) run(ctx context.Context, id tenant.ID, source string, event any) *runtime.Result {
 	return h.Run(ctx, runtime.Invocation{
 		Tenant: id, Script: "test.lua", Source: source, Event: event, Log: h.log,
 		Limits: tenant.Limits{Timeout: time.Minute},
@@ -182,7 +183,7 @@ func (h *host) run(ctx context.Context, id tenant.ID, source string, event any) 
 
 // expect runs a script of tenant "a" and compares its result, as JSON, with
 // want.
-func (h *host) expect(t testing.TB, want, source string) {
+func (h *harness) expect(t testing.TB, want, source string) {
 	t.Helper()
 	r := h.run(t.Context(), "a", source, nil)
 	for _, incident := range r.Incidents {
@@ -196,7 +197,7 @@ func (h *host) expect(t testing.TB, want, source string) {
 }
 
 // scripts runs each testdata/*.lua.
-func scripts(t *testing.T, h *host, driver string) {
+func scripts(t *testing.T, h *harness, driver string) {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.lua")
 	if err != nil || len(files) == 0 {

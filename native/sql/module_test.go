@@ -5,15 +5,16 @@ import (
 
 	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/module/sqlmodule"
 	"github.com/tidelock-lua/tidelock/native/sql"
 	"github.com/tidelock-lua/tidelock/runtime/nativetest"
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
 func TestScripts(t *testing.T) {
-	for name, connection := range places {
+	for name, connection := range databases {
 		t.Run(name, func(t *testing.T) {
-			h := newHost(t, map[string]sql.Connection{"main": connection(t)})
+			h := newHarness(t, map[string]sql.Connection{"main": connection(t)})
 			scripts(t, h, name)
 		})
 	}
@@ -26,14 +27,14 @@ func ordersFile(t *testing.T, clk *clock.Dual) []native.Module {
 		return map[string]sql.Connection{"orders": c}
 	}})
 	t.Cleanup(func() { db.Close() })
-	conn, err := db.Open("a", "orders")
+	conn, err := db.Open("a", "orders", sql.NewOpenRows())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := conn.Exec(t.Context(), sql.NewOpenRows(), sql.Statement{Text: "CREATE TABLE orders (id integer PRIMARY KEY, customer text, cents integer)"}); err != nil {
+	if _, err := conn.Exec(t.Context(), sql.Statement{Text: "CREATE TABLE orders (id integer PRIMARY KEY, customer text, cents integer)"}); err != nil {
 		t.Fatal(err)
 	}
-	return []native.Module{sql.Module(db)}
+	return []native.Module{sqlmodule.New(db)}
 }
 
-func TestTheDocumentationIsTrue(t *testing.T) { nativetest.Docs(t, "../../docs/sql.md", ordersFile) }
+func TestDocs(t *testing.T) { nativetest.Docs(t, "../../docs/sql.md", ordersFile) }

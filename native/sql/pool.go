@@ -7,49 +7,73 @@ import (
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native/outcome"
+	"github.com/tidelock-lua/tidelock/tenant"
 )
 
 const (
-	// trustMax is how long a session that nobody has used is believed to be
-	// alive. Then it is tried first: a connection may be dead without our
-	// knowing, and a write into a dead one has no known outcome.
+	// trustMax is how long an idle session counts as alive. After that it is
+	// pinged first: a connection may have died unnoticed, and a write into a
+	// dead one has no known outcome.
 	trustMax = time.Second
-	// pingMax is how long that may take.
+	// pingMax is how long a ping may take.
 	pingMax = time.Second
-	// resetWait is how long to wait for a session that is just being reset
-	// rather than open another one.
+	// resetWait is how long to wait for a session that is being reset rather than
+	// open another one.
 	resetWait = 20 * time.Millisecond
 )
 
 // pool has the sessions of one tenant with one database. A session holds a slot
-// while it is used, made, reset or closed; idle ones hold none, and are taken
-// before new ones are made, so there never are more sessions than slots.
+// while it is opened, used, reset or closed. Idle sessions hold none, and are used
+// before new ones are opened, so there are never more sessions than slots.
 type pool struct {
 	db         *DB
+	tenant     tenant.ID
 	name       string
 	connection Connection
 	driver     Driver
-	secrets    redactor
 	slots      chan struct{}
 
 	mu        sync.Mutex // guards what follows
-	idle      []*session // the one used last is last
+	idle      []*session // the most recently used one is last
 	resetting int
-	returned  chan struct{} // closed, and made anew, when one has been reset
-	sweep     *time.Timer   // closes those that have been idle for too long
+	returned  chan struct{} // closed, and made anew, when a session has been reset
+	sweep     *time.Timer   // closes sessions that have been idle for too long
 	closed    bool
+	reported  time.Duration // when Failed was last called, by ElapsedMax; 0 for never
 }
 
-func newPool(db *DB, name string, c Connection, d Driver) *pool {
+// reportPause is how long a pool reports no other failure.
+const reportPause = time.Second
+
+// report calls [Options.Failed].
+func (p *pool) report(e *outcome.Error) *outcome.Error {
+	failed := p.db.options.Failed
+	if failed == nil || e.Cause == nil {
+		return e
+	}
+	now := p.db.options.Clock.ElapsedMax()
+	p.mu.Lock()
+	recent := p.reported != 0 && now-p.reported < reportPause
+	if !recent {
+		p.reported = max(now, 1)
+	}
+	p.mu.Unlock()
+	if !recent {
+		failed(p.tenant, e)
+	}
+	return e
+}
+
+func newPool(db *DB, id tenant.ID, name string, c Connection, d Driver) *pool {
 	return &pool{
-		db: db, name: name, connection: c, driver: d,
+		db: db, tenant: id, name: name, connection: c, driver: d,
 		slots: make(chan struct{}, c.MaxOpen), returned: make(chan struct{}),
 	}
 }
 
-// take returns a session. Give it back by put.
-func (p *pool) take(ctx context.Context, h *OpenRows) (*session, error) {
-	if err := p.slot(ctx, h); err != nil {
+// get returns a session, which is returned by put.
+func (p *pool) get(ctx context.Context, open *OpenRows) (*session, error) {
+	if err := p.slot(ctx, open); err != nil {
 		return nil, err
 	}
 	s, err := p.session(ctx)
@@ -60,26 +84,26 @@ func (p *pool) take(ctx context.Context, h *OpenRows) (*session, error) {
 	return s, nil
 }
 
-// slot waits for a slot. A run that has waited for a while gives up a loop of
-// its own: it may have been left by a break.
-func (p *pool) slot(ctx context.Context, h *OpenRows) error {
+// slot waits for a slot. If that takes long, a loop of the same run is closed: it
+// may have been left by a break.
+func (p *pool) slot(ctx context.Context, open *OpenRows) error {
 	select {
 	case p.slots <- struct{}{}:
 		return nil
 	default:
 	}
-	patience := time.NewTimer(p.db.options.WaitMax / 2)
-	defer patience.Stop()
-	if _, n := h.oldest(p); n == cap(p.slots) {
-		h.giveUp(p) // nobody else has any
+	timer := time.NewTimer(p.db.options.WaitMax / 2)
+	defer timer.Stop()
+	if _, n := open.oldest(p); n == cap(p.slots) {
+		open.closeOldest(p) // no other run has any
 	}
 	for try := 1; ; try++ {
 		select {
 		case p.slots <- struct{}{}:
 			return nil
 		case <-ctx.Done():
-			return ended()
-		case <-patience.C:
+			return callEnded()
+		case <-timer.C:
 		}
 		if try == 2 {
 			return &outcome.Error{
@@ -87,8 +111,8 @@ func (p *pool) slot(ctx context.Context, h *OpenRows) error {
 				Message: fmt.Sprintf("all %d connections have been in use for %v", cap(p.slots), p.db.options.WaitMax),
 			}
 		}
-		h.giveUp(p)
-		patience.Reset(p.db.options.WaitMax / 2)
+		open.closeOldest(p)
+		timer.Reset(p.db.options.WaitMax / 2)
 	}
 }
 
@@ -100,22 +124,22 @@ func (p *pool) session(ctx context.Context) (*session, error) {
 			return p.open(ctx)
 		}
 		now := p.db.options.Clock.ElapsedMax()
-		if now-s.idle > p.db.options.IdleMax || now-s.born > p.db.options.LifeMax {
+		if now-s.lastUsed > p.db.options.IdleMax || now-s.opened > p.db.options.LifeMax {
 			p.db.background(s.close)
 			continue
 		}
-		if now-s.idle <= trustMax {
+		if now-s.lastUsed <= trustMax {
 			return s, nil
 		}
 		within, cancel := context.WithTimeout(ctx, pingMax)
 		_, err := s.do(within, s.raw.Ping)
 		cancel()
-		if err == nil && !s.spoiled {
+		if err == nil && !s.unusable {
 			return s, nil
 		}
 		p.db.background(s.close)
 		if ctx.Err() != nil {
-			return nil, ended()
+			return nil, callEnded()
 		}
 	}
 }
@@ -155,54 +179,70 @@ func (p *pool) takeIdle(ctx context.Context) *session {
 // open opens a session.
 func (p *pool) open(ctx context.Context) (*session, error) {
 	t := Target{Connection: p.connection, ValueBytesMax: int(p.db.options.ResultBytesMax)}
+	if p.connection.File == "" {
+		if err := CheckHost(p.connection.Host); err != nil {
+			return nil, p.report(&outcome.Error{Code: CodeUnavailable, Key: p.name, Message: "its host is neither a name nor an address", Cause: err})
+		}
+	}
 	if p.connection.Password != nil {
 		password, err := p.connection.Password()
 		if err != nil {
-			return nil, &outcome.Error{Code: CodeUnavailable, Key: p.name, Message: "its password can't be read", Cause: err}
+			return nil, p.report(&outcome.Error{Code: CodeUnavailable, Key: p.name, Message: "its password can't be read", Cause: err})
 		}
 		t.Secret = Secret(password)
-		p.secrets.learn(t.Secret)
 	}
-	l := newLink(p.db.options.Control, p.db.options.ResultBytesMax+protocolBytes)
-	t.Dial = l.dial
+	conn := newNetConn(p.db.options.Control, p.db.options.ResultBytesMax+protocolBytes)
+	t.Dial = conn.dial
 	within, cancel := context.WithTimeout(ctx, p.db.options.ConnectMax)
 	defer cancel()
-	stop := context.AfterFunc(within, l.cut)
-	raw, err := p.driver.Connect(within, t)
+	stop := context.AfterFunc(within, conn.cut)
+	raw, err := p.connect(within, t)
 	inTime := stop()
 	if err != nil {
-		l.cut()
+		conn.cut()
 		if ctx.Err() != nil {
-			return nil, ended()
+			return nil, callEnded()
 		}
-		return nil, p.notConnected(err)
+		return nil, p.connectError(err, t.Secret)
 	}
-	l.opened()
+	conn.setReady()
 	now := p.db.options.Clock.ElapsedMax()
-	s := &session{pool: p, raw: raw, link: l, born: now, idle: now}
+	s := &session{pool: p, raw: raw, conn: conn, opened: now, lastUsed: now}
 	if !inTime {
 		p.db.background(s.close)
-		return nil, ended()
+		return nil, callEnded()
 	}
 	return s, nil
 }
 
-// put gives a session back. It doesn't wait: the session is made as good as new
-// before anybody else gets it, or closed.
+// connect is the driver's Connect, with its panics as errors; see session.protect.
+func (p *pool) connect(ctx context.Context, t Target) (raw Session, err error) {
+	if t.File == "" {
+		defer func() {
+			if r := recover(); r != nil {
+				err = malformed(r)
+			}
+		}()
+	}
+	return p.driver.Connect(ctx, t)
+}
+
+// put returns a session to the pool. It doesn't wait: the session is reset in the
+// background before another call gets it, or closed.
 func (p *pool) put(s *session) {
 	p.mu.Lock()
 	p.resetting++
 	p.mu.Unlock()
 	p.db.background(func(ctx context.Context) {
 		err := s.reset(ctx)
-		if err != nil || s.spoiled {
+		if err != nil || s.unusable {
 			s.close(ctx)
 			s = nil
 		}
 		p.mu.Lock()
 		p.resetting--
 		if s != nil && !p.closed {
-			s.idle = p.db.options.Clock.ElapsedMax()
+			s.lastUsed = p.db.options.Clock.ElapsedMax()
 			p.idle = append(p.idle, s)
 			s = nil
 			p.sweepLater()
@@ -217,7 +257,7 @@ func (p *pool) put(s *session) {
 	})
 }
 
-// sweepLater has idle sessions looked at. The caller has locked the pool.
+// sweepLater schedules a sweep. The pool is locked.
 func (p *pool) sweepLater() {
 	if p.sweep == nil {
 		p.sweep = time.AfterFunc(p.db.options.IdleMax, p.sweepIdle)
@@ -231,7 +271,7 @@ func (p *pool) sweepIdle() {
 	defer p.mu.Unlock()
 	p.sweep = nil
 	old := 0
-	for old < len(p.idle) && now-p.idle[old].idle >= p.db.options.IdleMax {
+	for old < len(p.idle) && now-p.idle[old].lastUsed >= p.db.options.IdleMax {
 		p.db.background(p.idle[old].close)
 		old++
 	}
@@ -241,7 +281,7 @@ func (p *pool) sweepIdle() {
 	}
 }
 
-// close closes what is idle, and whatever becomes so.
+// close closes the idle sessions, and each other one when it is returned.
 func (p *pool) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

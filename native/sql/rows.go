@@ -10,51 +10,52 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 const (
-	// batchMax is how many rows are fetched at once at most. The first batch
-	// has one row, each further one twice as many.
+	// batchMax is the most rows that are fetched at once. The first batch has one
+	// row, each further one twice as many.
 	batchMax = 128
-	// batchBytes ends a batch.
+	// batchBytes ends a batch before that.
 	batchBytes = 64 << 10
-	// rowBytes is what a row costs besides its strings, and fieldBytes each of
-	// its fields, about.
+	// rowBytes is about what a row takes besides its strings, and fieldBytes each
+	// of its fields.
 	rowBytes, fieldBytes = 100, 100
 )
 
-// Rowset are the rows of a statement, fetched as they are asked for. It has a
+// Rowset is the rows of a statement, fetched in batches as they are read. It has a
 // session until it has been read to its end or is closed.
 type Rowset struct {
 	op      string
 	writes  bool
 	session *session
 	rows    Rows
-	release func(*session) // gives the session back
+	release func(*session) // returns the session
 	columns []string
-	used    time.Duration // when it was last asked, on the fast hand
+	used    time.Duration // when a batch was last fetched, by ElapsedMax
 
-	mu      sync.Mutex // held while a call is under way
-	batch   []Value    // rows that have been fetched, one after the other
-	fetched int        // how many they are
-	given   int        // how many of them have been returned
+	mu      sync.Mutex // held while a call is in progress
+	batch   []Value    // the fields of the rows that have been fetched
+	fetched int        // rows in batch
+	next    int        // index of the next row in batch
 	size    int        // of the next batch, in rows
-	bytes   int64
-	err     error // what comes after batch
-	done    bool  // the statement has ended
-	closed  bool
+	bytes   int64      // of all batches
+	err     error      // what comes after batch
+	done    bool       // the statement has ended
+	closed  bool       // the session was returned
 
-	over atomic.Bool // Close was called
+	closeRequested atomic.Bool // Close was called
 }
 
-// newRowset makes the rows of a statement over a session of their own; reading
-// says that a transaction is open on it that only reads.
+// newRowset returns the rows of a statement that has a session of its own. reading
+// says that a read-only transaction is open there.
 func newRowset(s *session, rows Rows, op string, writes, reading bool) *Rowset {
 	return &Rowset{
 		op: op, writes: writes, session: s, rows: rows, columns: rows.Columns(), size: 1, used: s.pool.db.options.Clock.ElapsedMax(),
 		release: func(s *session) {
-			if !reading || s.busy || s.spoiled {
+			if !reading || s.busy || s.unusable {
 				s.pool.put(s)
 				return
 			}
@@ -66,10 +67,10 @@ func newRowset(s *session, rows Rows, op string, writes, reading bool) *Rowset {
 	}
 }
 
-// Columns are the names of the columns.
+// Columns returns the names of the columns.
 func (r *Rowset) Columns() []string { return r.columns }
 
-// Size is about how many bytes a row takes, strings included.
+// Size returns about how many bytes of memory a row takes, with its strings.
 func Size(row []Value) int {
 	n := rowBytes + len(row)*fieldBytes
 	for i := range row {
@@ -78,81 +79,102 @@ func Size(row []Value) int {
 	return n
 }
 
-// Next returns the next row, or io.EOF after the last one. A row is good until
-// the next one is asked for.
+// Next returns the next row, or io.EOF after the last one. A row is valid until
+// the next call.
 func (r *Rowset) Next(ctx context.Context) ([]Value, error) {
 	r.mu.Lock()
 	defer r.unlock()
-	if r.given == r.fetched && r.err == nil {
+	if r.next == r.fetched && r.err == nil {
 		r.fetch(ctx)
 	}
-	if row, ok := r.give(); ok {
+	if row, ok := r.nextInBatch(); ok {
 		return row, nil
 	}
 	return nil, r.err
 }
 
-// Fetched is Next for a row that is there already; ok is false if none is.
+// Fetched is Next for a row that was fetched already; ok is false if none was.
 func (r *Rowset) Fetched() (row []Value, ok bool) {
 	r.mu.Lock()
 	defer r.unlock()
-	return r.give()
+	return r.nextInBatch()
 }
 
-// unlock ends a call. If Close was called meanwhile it comes now.
+// unlock ends a call, and carries out a Close that was called meanwhile.
 func (r *Rowset) unlock() {
 	r.mu.Unlock()
-	if r.over.Load() {
+	if r.closeRequested.Load() {
 		r.Close()
 	}
 }
 
-// give returns the next row of the batch, if there is one.
-func (r *Rowset) give() (row []Value, ok bool) {
-	if r.given == r.fetched {
+// nextInBatch returns the next row of the batch, if there is one.
+func (r *Rowset) nextInBatch() (row []Value, ok bool) {
+	if r.next == r.fetched {
 		return nil, false
 	}
 	n := len(r.columns)
-	row = r.batch[r.given*n : (r.given+1)*n]
-	r.given++
+	row = r.batch[r.next*n : (r.next+1)*n]
+	r.next++
 	return row, true
 }
 
-// fetch fetches the next batch, and gives the session back after the last one.
+// fetch fetches the next batch, and returns the session after the last one.
 func (r *Rowset) fetch(ctx context.Context) {
-	if r.over.Load() {
-		r.err = r.ended()
+	if r.closeRequested.Load() {
+		r.err = r.closedError()
 	}
 	if r.err != nil {
 		return
 	}
 	s := r.session
 	r.used = s.pool.db.options.Clock.ElapsedMax()
-	if r.err = r.duplicate(); r.err == nil {
-		c, err := s.do(ctx, r.fill)
+	if r.err = r.checkColumns(); r.err == nil {
+		c, err := s.do(ctx, r.readBatch)
+		c.sent.Store(true) // the statement was, before this call
 		switch {
+		case c.held.Load() && r.writes && r.resolve(ctx):
+			r.err = callEnded()
 		case err == nil && r.op == opQuery && r.bytes > s.pool.db.options.ResultBytesMax:
-			s.link.over.Store(true)
-			r.err = s.trouble(r.op, errTooLarge, c, r.writes)
+			s.conn.exceeded.Store(true)
+			r.err = s.classify(r.op, errTooLarge, c, r.writes)
 		case err == nil && r.done:
 			r.err, s.busy = io.EOF, false
 		case err == nil:
 		default: // rows may be left: the session stays busy
-			r.err = s.trouble(r.op, err, c, r.writes)
+			r.err = s.classify(r.op, err, c, r.writes)
 		}
 	}
 	if r.err != nil {
-		r.finish()
+		r.releaseSession()
 	}
 }
 
-// fill reads a batch of rows into the place of the last one.
-func (r *Rowset) fill() error {
+// resolve reports whether the outcome of a statement that writes is known, though
+// its call has ended: the server may have reported it already, or does so now that
+// it was asked to cancel.
+func (r *Rowset) resolve(ctx context.Context) bool {
+	detached, cancel := context.WithTimeout(clock.Detach(ctx), rollbackGrace)
+	defer cancel()
+	_, err := r.session.doWith(detached, 0, func() (err error) {
+		for err == nil && !r.done {
+			err = r.readBatch()
+		}
+		return err
+	})
 	clear(r.batch)
-	r.batch, r.fetched, r.given = r.batch[:0], 0, 0
+	r.batch, r.fetched, r.next = nil, 0, 0
+	r.session.unusable = true
+	return err == nil || r.session.isResponse(err)
+}
+
+// readBatch reads a batch of rows over the previous one.
+func (r *Rowset) readBatch() error {
+	clear(r.batch)
+	r.batch, r.fetched, r.next = r.batch[:0], 0, 0
 	n, bytes := len(r.columns), 0
 	for r.fetched < r.size && bytes < batchBytes {
-		r.session.link.allow()
+		r.session.conn.resetBudget()
 		r.batch = slices.Grow(r.batch, n)[:len(r.batch)+n]
 		row := r.batch[r.fetched*n:]
 		err := r.rows.Next(row)
@@ -171,10 +193,10 @@ func (r *Rowset) fill() error {
 	return nil
 }
 
-// duplicate refuses rows in which one value would hide another.
-func (r *Rowset) duplicate() error {
+// checkColumns refuses rows in which two columns have the same name.
+func (r *Rowset) checkColumns() error {
 	if r.size > 1 {
-		return nil // it has been looked at
+		return nil // it was checked before the first batch
 	}
 	seen := make(map[string]bool, len(r.columns))
 	for _, name := range r.columns {
@@ -189,46 +211,46 @@ func (r *Rowset) duplicate() error {
 	return nil
 }
 
-// finish gives the session back, once.
-func (r *Rowset) finish() {
+// releaseSession returns the session, once.
+func (r *Rowset) releaseSession() {
 	if !r.closed {
 		r.closed = true
 		r.release(r.session)
 	}
 }
 
-// ended is the error of rows that have been closed.
-func (r *Rowset) ended() error {
+// closedError returns the error of rows that have been closed.
+func (r *Rowset) closedError() error {
 	return &outcome.Error{
 		Code: CodeClosed, Op: r.op, Key: r.session.pool.name,
 		Message: "the rows have been closed: their connection was needed, or their transaction is over",
 	}
 }
 
-// Close gives the session back without reading on. It may be called at any
-// time, also while Next is under way, and doesn't wait.
+// Close returns the session without reading on. It may be called at any time, also
+// while Next is in progress, and doesn't wait.
 func (r *Rowset) Close() {
-	r.over.Store(true)
+	r.closeRequested.Store(true)
 	if !r.mu.TryLock() {
-		// Next gives it back, and finds the connection cut.
-		r.session.link.cut()
+		// Next finds the connection cut, and returns the session.
+		r.session.conn.cut()
 		r.session.raw.Break()
 		return
 	}
 	defer r.mu.Unlock()
-	r.batch, r.fetched, r.given = nil, 0, 0
+	r.batch, r.fetched, r.next = nil, 0, 0
 	if r.err == nil {
-		r.err = r.ended()
+		r.err = r.closedError()
 	}
-	r.finish()
+	r.releaseSession()
 }
 
-// drain reads to the end and drops all.
+// drain reads all rows that are left and drops them.
 func (r *Rowset) drain(ctx context.Context) error {
 	for {
 		_, err := r.Next(ctx)
 		if errors.Is(err, io.EOF) {
-			r.err = r.ended()
+			r.err = r.closedError()
 			return nil
 		}
 		if err != nil {

@@ -14,13 +14,13 @@ import (
 	"github.com/tidelock-lua/tidelock/runtime"
 )
 
-// forms are how a text may contain the password.
+// forms returns the encodings of a password that a text may contain.
 func forms(secret string) []string {
 	return []string{secret, url.QueryEscape(secret), url.PathEscape(secret), strings.Trim(fmt.Sprintf("%q", secret), `"`)}
 }
 
-// everything is what a host could print of a run.
-func everything(h *host, r *runtime.Result) string {
+// everything returns what a host could print of a run.
+func everything(h *harness, r *runtime.Result) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %v %+v %#v %s", r.JSON, r.Error, r.Error, r, h.log)
 	for _, incident := range r.Incidents {
@@ -48,7 +48,7 @@ func captured(t *testing.T, f func()) string {
 	return string(text)
 }
 
-func TestThePasswordIsInNoOutput(t *testing.T) {
+func TestPasswordIsInNoOutput(t *testing.T) {
 	wrong := `wrong-` + password
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -71,29 +71,23 @@ func TestThePasswordIsInNoOutput(t *testing.T) {
 			"it works":          {func(*sql.Connection) {}, use, "it works"},
 			"a wrong password":  {func(c *sql.Connection) { c.Password = passwordOf(wrong) }, use, "refused the connection: SQLSTATE 28"},
 			"no password":       {func(c *sql.Connection) { c.Password = nil }, use, "sql_unavailable"},
-			"a wrong user":      {func(c *sql.Connection) { c.User = "nobody" }, use, "refused the connection: SQLSTATE 28"},
-			"a wrong database":  {func(c *sql.Connection) { c.Database = "nowhere" }, use, `nowhere`},
-			"nobody listens":    {func(c *sql.Connection) { c.Port = port }, use, "nothing listens there"},
-			"a name that isn't": {func(c *sql.Connection) { c.Host = "no.such.host.invalid" }, use, `\"no.such.host.invalid\"`},
+			"a wrong user":      {func(c *sql.Connection) { c.User = "unknown" }, use, "refused the connection: SQLSTATE 28"},
+			"a wrong database":  {func(c *sql.Connection) { c.Database = "nowhere" }, use, `there is no such database`},
+			"nothing listens":   {func(c *sql.Connection) { c.Port = port }, use, "nothing listens there"},
+			"a name that isn't": {func(c *sql.Connection) { c.Host = "no.such.host.invalid" }, use, "its name can't be resolved"},
 			"no trust":          {func(c *sql.Connection) { c.RootCAs = nil }, use, "its certificate is not trusted"},
 			"another name":      {func(c *sql.Connection) { c.Host = "127.0.0.2" }, use, "sql_unavailable"},
 			"no TLS":            {func(c *sql.Connection) { c.TLS = sql.TLSOff }, use, "it works"},
-			"wrong SQL": {func(*sql.Connection) {}, `return tostring(select(2, pcall(function()
-				native.sql.open("main"):query("SELEC " .. [[` + password + `]])
-			end)))`, "sql_failed in query"},
-			"the password in SQL": {func(*sql.Connection) {}, `return tostring(select(2, pcall(function()
-				native.sql.open("main"):query([[SELECT * FROM "` + strings.ReplaceAll(password, `"`, `""`) + `"]])
-			end)))`, "sql_failed in query"},
 		} {
 			t.Run(driver+"/"+name, func(t *testing.T) {
 				c := connection(t)
 				test.change(&c)
-				h := newHost(t, map[string]sql.Connection{"main": c})
+				h := newHarness(t, map[string]sql.Connection{"main": c})
 				var output string
 				printed := captured(t, func() {
 					r := h.run(t.Context(), "a", test.script, nil)
 					output = everything(h, r)
-					h.db.Settle()
+					h.db.WaitIdle()
 				})
 				if !strings.Contains(output, test.want) {
 					t.Errorf("got %s, want %q in it", output, test.want)
@@ -116,17 +110,17 @@ func TestThePasswordIsInNoOutput(t *testing.T) {
 	}
 }
 
-func TestCausesHaveNoSecretInThem(t *testing.T) {
+func TestErrorCauseHasNoSecret(t *testing.T) {
 	for driver, connection := range servers {
 		t.Run(driver, func(t *testing.T) {
 			c := connection(t)
 			c.Password = passwordOf("x" + password)
-			h := newHost(t, map[string]sql.Connection{"main": c})
-			conn, err := h.db.Open("a", "main")
+			h := newHarness(t, map[string]sql.Connection{"main": c})
+			conn, err := h.db.Open("a", "main", sql.NewOpenRows())
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = conn.Exec(t.Context(), sql.NewOpenRows(), sql.Statement{Text: "DELETE FROM t"})
+			_, err = conn.Exec(t.Context(), sql.Statement{Text: "DELETE FROM t"})
 			known, ok := err.(*outcome.Error)
 			if !ok || known.Cause == nil {
 				t.Fatalf("got %v", err)
@@ -148,7 +142,7 @@ func TestCausesHaveNoSecretInThem(t *testing.T) {
 	}
 }
 
-func TestASecretPrintsAsAMask(t *testing.T) {
+func TestSecretPrintsAsAMask(t *testing.T) {
 	target := sql.Target{Secret: password}
 	for _, format := range []string{"%v", "%+v", "%#v", "%s"} {
 		if text := fmt.Sprintf(format, target); strings.Contains(text, password) || strings.Contains(text, `p%41`) {
@@ -157,7 +151,7 @@ func TestASecretPrintsAsAMask(t *testing.T) {
 	}
 }
 
-func TestAServerWithoutTLSIsNotToldThePassword(t *testing.T) {
+func TestPasswordIsNotSentWithoutTLS(t *testing.T) {
 	for driver, connection := range servers {
 		t.Run(driver, func(t *testing.T) {
 			c := connection(t)
@@ -174,20 +168,20 @@ func TestAServerWithoutTLSIsNotToldThePassword(t *testing.T) {
 					return
 				}
 				defer conn.Close()
-				// PostgreSQL is asked for TLS and says no; MariaDB greets, without TLS among
-				// what it can.
-				answer := map[string]string{"postgres": "N", "mysql": greeting}[driver]
+				// PostgreSQL refuses the request for TLS; MariaDB greets
+				// without TLS among its capabilities.
+				greetings := map[string]string{"postgres": "N", "mysql": greeting}[driver]
 				if driver == "postgres" {
 					conn.Read(make([]byte, 8))
 				}
-				conn.Write([]byte(answer))
+				conn.Write([]byte(greetings))
 				rest := make([]byte, 1000)
 				n, _ := conn.Read(rest)
 				got <- string(rest[:n])
 			}()
 			c.Port = l.Addr().(*net.TCPAddr).Port
 			c.RootCAs = x509.NewCertPool()
-			h := newHost(t, map[string]sql.Connection{"main": c})
+			h := newHarness(t, map[string]sql.Connection{"main": c})
 			h.expect(t, `["sql_unavailable",false,true]`, `
 				local ok, err = pcall(function() native.sql.open("main"):query("SELECT 1") end)
 				return { err.code, err.retryable, err.message:find("offers no TLS") ~= nil }`)

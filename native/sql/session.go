@@ -3,6 +3,7 @@ package sql
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native/clock"
@@ -14,26 +15,26 @@ const rollbackGrace = 15 * time.Millisecond
 
 // session is an open connection. One goroutine at a time uses it.
 type session struct {
-	pool *pool
-	raw  Session
-	link *link
-	born time.Duration // on the fast hand
-	idle time.Duration // since when it hasn't been used, on the fast hand
+	pool     *pool
+	raw      Session
+	conn     *netConn
+	opened   time.Duration // by ElapsedMax
+	lastUsed time.Duration // by ElapsedMax
 
-	spoiled bool // not to be used by anybody else
-	busy    bool // the server is still at a statement, as far as we know
+	unusable bool // not to be used by another call
+	busy     bool // the server may still execute a statement
 }
 
 // do makes one call of the driver and returns soon after ctx is done. After an
-// error that isn't the server's answer the session is spoiled.
+// error that isn't the server's response the session is unusable.
 func (s *session) do(ctx context.Context, f func() error) (*call, error) {
 	return s.doWith(ctx, s.pool.db.options.CancelGrace, f)
 }
 
-// doWith is do with another patience after the end.
-func (s *session) doWith(ctx context.Context, patience time.Duration, f func() error) (*call, error) {
-	c := s.link.begin(ctx)
-	if s.link.wasCut() {
+// doWith is do with another [Options.CancelGrace].
+func (s *session) doWith(ctx context.Context, grace time.Duration, f func() error) (*call, error) {
+	c := s.conn.begin(ctx)
+	if s.conn.wasCut() {
 		return c, errCut
 	}
 	if ctx.Err() != nil || clock.Ended(ctx) {
@@ -41,42 +42,64 @@ func (s *session) doWith(ctx context.Context, patience time.Duration, f func() e
 		return c, errHeldBack
 	}
 	returned := make(chan struct{})
-	working := &s.pool.db.working
+	working := &s.pool.db.tasks
 	working.Add(1)
 	stop := context.AfterFunc(ctx, func() {
 		defer working.Done()
-		s.stop(returned, patience)
+		s.interrupt(returned, grace)
 	})
 	defer func() {
 		close(returned)
 		if stop() {
 			working.Done()
 		} else {
-			s.spoiled = true
+			s.unusable = true
 		}
 	}()
-	err := f()
-	if err != nil && !s.answered(err) {
-		s.spoiled = true
+	err := s.protect(f)
+	if err != nil && !s.isResponse(err) {
+		s.unusable = true
 	}
 	return c, err
 }
 
-// answered says whether err is what the server has answered.
-func (s *session) answered(err error) bool { return s.pool.driver.Explain(err).Kind != NoAnswer }
+// protect calls f, which calls the driver. Those of servers panic over an answer
+// that is shorter than they expect; the session is unusable then, as after any
+// other answer that makes no sense.
+func (s *session) protect(f func() error) (err error) {
+	if s.pool.connection.File == "" {
+		defer func() {
+			if r := recover(); r != nil {
+				err = malformed(r)
+			}
+		}()
+	}
+	return f()
+}
 
-// stop ends a call that is under way: the server is asked to stop, and if that
-// doesn't make the call return in time the connection is cut.
-func (s *session) stop(returned <-chan struct{}, patience time.Duration) {
-	s.pool.db.background(s.raw.Cancel)
-	late := time.NewTimer(patience)
+// malformed returns the error of an answer over which a driver has panicked.
+func malformed(panicked any) error { return fmt.Errorf("the answer is malformed: %v", panicked) }
+
+// isResponse reports whether err is what the server has answered.
+func (s *session) isResponse(err error) bool { return s.pool.driver.Classify(err).Kind != NoResponse }
+
+// interrupt ends a call: the server is asked to cancel, and if that doesn't make
+// the call return in time the connection is cut.
+func (s *session) interrupt(returned <-chan struct{}, grace time.Duration) {
+	s.pool.db.background(s.cancel)
+	late := time.NewTimer(grace)
 	defer late.Stop()
 	select {
 	case <-returned:
 	case <-late.C:
-		s.link.cut()
+		s.conn.cut()
 		s.raw.Break()
 	}
+}
+
+// cancel asks the server to stop the statement.
+func (s *session) cancel(ctx context.Context) {
+	_ = s.protect(func() error { s.raw.Cancel(ctx); return nil }) // the connection is closed if it has no effect
 }
 
 // query sends a statement that returns rows.
@@ -87,8 +110,8 @@ func (s *session) query(ctx context.Context, op string, st Statement, writes boo
 		return err
 	})
 	if err != nil {
-		s.busy = !s.answered(err)
-		return nil, s.trouble(op, err, c, writes)
+		s.busy = !s.isResponse(err)
+		return nil, s.classify(op, err, c, writes)
 	}
 	return rows, nil
 }
@@ -101,30 +124,30 @@ func (s *session) exec(ctx context.Context, st Statement) (result Result, err er
 		return err
 	})
 	if err != nil {
-		s.busy = !s.answered(err)
-		return Result{}, s.trouble(opExec, err, c, true)
+		s.busy = !s.isResponse(err)
+		return Result{}, s.classify(opExec, err, c, true)
 	}
 	s.busy = false
 	return result, nil
 }
 
-// step makes a call that changes the state of the transaction.
-func (s *session) step(ctx context.Context, op string, writes bool, f func() error) error {
+// txControl makes a call that begins or commits a transaction.
+func (s *session) txControl(ctx context.Context, op string, writes bool, f func() error) error {
 	s.busy = true
 	if c, err := s.do(ctx, f); err != nil {
-		s.busy = !s.answered(err)
-		return s.trouble(op, err, c, writes)
+		s.busy = !s.isResponse(err)
+		return s.classify(op, err, c, writes)
 	}
 	s.busy = false
 	return nil
 }
 
-// rollback undoes the open transaction. It goes on after the end of the call,
-// but not for longer than rollbackGrace then; a connection that is closed instead is
-// rolled back by its server.
+// rollback rolls the open transaction back. It goes on after the end of the call,
+// for rollbackGrace at most; if the connection is closed instead, its server rolls
+// back.
 func (s *session) rollback(ctx context.Context) {
 	if s.busy {
-		s.spoiled = true
+		s.unusable = true
 		return
 	}
 	detached, cancel := context.WithTimeout(clock.Detach(ctx), controlMax)
@@ -134,13 +157,13 @@ func (s *session) rollback(ctx context.Context) {
 	})
 	defer stop()
 	if _, err := s.doWith(detached, 0, s.raw.Rollback); err != nil {
-		s.spoiled = true
+		s.unusable = true
 	}
 }
 
-// reset makes the session as good as new, or closes it.
+// reset clears the state of the session for another call.
 func (s *session) reset(ctx context.Context) error {
-	if s.spoiled || s.busy {
+	if s.unusable || s.busy {
 		return errors.New("in use")
 	}
 	_, err := s.do(ctx, s.raw.Reset)
@@ -150,12 +173,12 @@ func (s *session) reset(ctx context.Context) error {
 // close ends the session and what the server does for it.
 func (s *session) close(ctx context.Context) {
 	if s.busy {
-		// A request to stop that is there before the statement comes to nothing, and
-		// a busy server may be slow to begin with it.
-		s.pool.db.later(s.raw.Cancel)
+		// A cancel request that arrives before the statement has no effect, and a
+		// loaded server may be slow to begin the statement.
+		s.pool.db.backgroundLater(s.cancel)
 	}
-	s.link.call.Store(nil)
-	s.link.hurry()
-	s.raw.Close(ctx, s.busy)
-	s.link.cut()
+	s.conn.call.Store(nil)
+	s.conn.limitClose()
+	_ = s.protect(func() error { s.raw.Close(ctx, s.busy); return nil }) // the network connection is closed in any case
+	s.conn.cut()
 }

@@ -3,15 +3,14 @@ package sql
 import (
 	"context"
 	"crypto/x509"
-	"fmt"
-	"maps"
-	"slices"
+	"errors"
+	"net/netip"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
-	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/outcome"
 	"github.com/tidelock-lua/tidelock/tenant"
@@ -32,68 +31,96 @@ type Connection struct {
 	// Host is the name of the server, or the path of its socket (a folder with
 	// postgres) if it begins with a slash.
 	Host string
-	// Port of the server. Default: the driver's.
+	// Port of the server. The default is the driver's.
 	Port int
 	// User and Database are names at the server.
 	User, Database string
-	// Password returns the password, anew for each connection that is opened.
-	// Default: none.
+	// Password returns the password. It is called for each connection that is
+	// opened. nil sends none.
 	Password func() (string, error)
-	// TLS is [TLSRequire] or [TLSOff]. Default: TLSRequire. Sockets have none.
+	// TLS is [TLSRequire] or [TLSOff]. The default is TLSRequire. Sockets have
+	// none.
 	TLS string
-	// RootCAs are who may have signed the certificate. Default: the system's.
+	// RootCAs may sign the server's certificate. The default is the system's.
 	RootCAs *x509.CertPool
-	// File is the path of the database, of drivers without a server. It is made
-	// if it isn't there.
+	// File is the path of the database, for drivers without a server. It is
+	// created if it doesn't exist.
 	File string
-	// MaxOpen is how many connections a tenant may have open. Default 4.
+	// MaxOpen is the most connections that a tenant may have open. The default is
+	// 4.
 	MaxOpen int
-	// ReadOnly refuses whatever writes. It is a guard against mistakes: the
-	// user's privileges at the server are what protects.
+	// ReadOnly refuses statements that write. It prevents mistakes; only the
+	// user's privileges at the server protect the data.
 	ReadOnly bool
+}
+
+// hostPattern matches names. Addresses are parsed.
+var hostPattern = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_.])?$`)
+
+// CheckHost returns an error unless host is a name, an address, or the path of a
+// socket. Its text doesn't contain host, which may be a URL with a password: one
+// must neither be shown nor be looked up.
+func CheckHost(host string) error {
+	if _, err := netip.ParseAddr(host); err == nil || strings.HasPrefix(host, "/") || hostPattern.MatchString(host) {
+		return nil
+	}
+	return errors.New("want the name or address of a server, or the path of a socket, without scheme, user, password and port")
 }
 
 func (c Connection) overSocket() bool { return strings.HasPrefix(c.Host, "/") }
 
-// Options say what native.sql has to know. Zero fields stand for their
+// Options configure the databases of a process. Zero fields stand for their
 // defaults.
 type Options struct {
-	// Clock are those of the runs. Required.
+	// Clock is the clock of the runs. Required.
 	Clock *clock.Dual
-	// Connections returns the connections of a tenant by name. Each is looked
-	// up until a script has used it, and is kept then. Required.
+	// Connections returns the connections of a tenant by name. It is called until
+	// a script has opened the connection, which is kept from then on. Required.
 	Connections func(tenant.ID) map[string]Connection
-	// Drivers are those that connections may name. Required.
+	// Drivers are the drivers that connections may name. Required.
 	Drivers map[string]Driver
-	// Control is asked before each network connection, with the address that a
-	// name stands for; an error forbids it. Default: none is forbidden.
+	// Control is called before each network connection, with the address that the
+	// name has led to; an error forbids it. nil allows all.
 	Control func(network, address string, c syscall.RawConn) error
+	// Failed is called with errors that servers and networks have caused, whose
+	// texts scripts don't get as a whole: at most once per second for each
+	// connection of a tenant. Their Cause has the text, without the password. nil
+	// disables it.
+	Failed func(tenant.ID, *outcome.Error)
 	// WaitMax is how long a call waits for a connection while all are in use.
-	// Default 5 s.
+	// The default is 5 s.
 	WaitMax time.Duration
-	// ConnectMax is how long opening a connection may take. Default 10 s.
+	// ConnectMax is how long opening a connection may take. The default is 10 s.
 	ConnectMax time.Duration
-	// IdleMax is how long a connection that nobody uses stays open. Default
-	// 60 s.
+	// IdleMax is how long an unused connection stays open. The default is 60 s.
 	IdleMax time.Duration
-	// LifeMax is how long a connection is used. Default 30 min.
+	// LifeMax is how long a connection is used. The default is 30 min.
 	LifeMax time.Duration
-	// CancelGrace is how long a call that has come to its end waits for what the
-	// server says to being asked to stop, before the connection is cut. The
-	// longer, the more often the outcome of a write is known. Default 30 ms, with
-	// which calls return within 50 ms of their end.
+	// CancelGrace is how long a call that has ended waits for the server to answer
+	// after it was asked to cancel, before the connection is cut. The longer it
+	// is, the more often the outcome of a write is known. The default is 30 ms,
+	// with which calls return within 50 ms of their end.
 	CancelGrace time.Duration
-	// ResultBytesMax is the most that one call of query returns, and the
-	// largest row of a loop, in bytes. Default 16 MiB.
+	// ResultBytesMax is the largest result of one query, and the largest row of a
+	// loop, in bytes. The default is 16 MiB.
 	ResultBytesMax int64
 }
 
-const defaultMaxOpen = 4
+// Defaults of [Options] and of [Connection].
+const (
+	defaultMaxOpen     = 4
+	defaultWaitMax     = 5 * time.Second
+	defaultConnectMax  = 10 * time.Second
+	defaultIdleMax     = time.Minute
+	defaultLifeMax     = 30 * time.Minute
+	defaultCancelGrace = 30 * time.Millisecond
+	defaultResultBytes = 16 << 20
+)
 
-// DB is the databases of a process.
+// DB is the databases of a process. It is safe for use by many goroutines.
 type DB struct {
 	options Options
-	working sync.WaitGroup // what goes on in the background
+	tasks   sync.WaitGroup // the background tasks
 	closing chan struct{}  // closed by Close
 
 	mu    sync.Mutex // guards pools
@@ -107,12 +134,12 @@ type poolKey struct {
 
 // New makes the databases of a process. Nothing is opened yet.
 func New(o Options) *DB {
-	setDefault(&o.WaitMax, 5*time.Second)
-	setDefault(&o.ConnectMax, 10*time.Second)
-	setDefault(&o.IdleMax, time.Minute)
-	setDefault(&o.LifeMax, 30*time.Minute)
-	setDefault(&o.CancelGrace, 30*time.Millisecond)
-	setDefault(&o.ResultBytesMax, 16<<20)
+	setDefault(&o.WaitMax, defaultWaitMax)
+	setDefault(&o.ConnectMax, defaultConnectMax)
+	setDefault(&o.IdleMax, defaultIdleMax)
+	setDefault(&o.LifeMax, defaultLifeMax)
+	setDefault(&o.CancelGrace, defaultCancelGrace)
+	setDefault(&o.ResultBytesMax, defaultResultBytes)
 	return &DB{options: o, closing: make(chan struct{}), pools: map[poolKey]*pool{}}
 }
 
@@ -123,8 +150,8 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-// Close closes all connections and waits until they are, at most some seconds.
-// No run may be left. It is called once.
+// Close closes all connections and waits for that, some seconds at most. It is
+// called once, when no run is left.
 func (db *DB) Close() error {
 	close(db.closing)
 	db.mu.Lock()
@@ -132,27 +159,27 @@ func (db *DB) Close() error {
 		p.close()
 	}
 	db.mu.Unlock()
-	db.working.Wait()
+	db.tasks.Wait()
 	return nil
 }
 
-// background has f called on a goroutine of its own, with a context that ends
-// soon.
+// background calls f on a goroutine of its own, with a context that ends after
+// controlMax.
 func (db *DB) background(f func(context.Context)) {
-	db.working.Go(func() {
+	db.tasks.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), controlMax)
 		defer cancel()
 		f(ctx)
 	})
 }
 
-// laterBy is how much later the second request to stop is sent.
-const laterBy = time.Second
+// secondCancelDelay is when the server is asked to cancel for the second time.
+const secondCancelDelay = time.Second
 
-// later is like background, but waits first.
-func (db *DB) later(f func(context.Context)) {
-	db.working.Go(func() {
-		wait := time.NewTimer(laterBy)
+// backgroundLater is like background, after secondCancelDelay.
+func (db *DB) backgroundLater(f func(context.Context)) {
+	db.tasks.Go(func() {
+		wait := time.NewTimer(secondCancelDelay)
 		defer wait.Stop()
 		select {
 		case <-wait.C:
@@ -162,125 +189,4 @@ func (db *DB) later(f func(context.Context)) {
 		defer cancel()
 		f(ctx)
 	})
-}
-
-// Conn is a named database of a tenant. Statements go over any of its
-// connections.
-type Conn struct{ pool *pool }
-
-// Open returns the database that the tenant knows by name. It makes no request.
-func (db *DB) Open(id tenant.ID, name string) (*Conn, error) {
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	key := poolKey{id, name}
-	if p := db.pools[key]; p != nil {
-		return &Conn{p}, nil
-	}
-	all := db.options.Connections(id)
-	c, ok := all[name]
-	if !ok {
-		return nil, missing(name, slices.Sorted(maps.Keys(all)))
-	}
-	d := db.options.Drivers[c.Driver]
-	if d == nil {
-		return nil, &outcome.Error{Code: CodeUnavailable, Op: opOpen, Key: name, Message: fmt.Sprintf("this program has no driver %q", c.Driver)}
-	}
-	setDefault(&c.MaxOpen, defaultMaxOpen)
-	p := newPool(db, name, c, d)
-	db.pools[key] = p
-	return &Conn{p}, nil
-}
-
-func missing(name string, known []string) error {
-	text := "no connection of that name is configured"
-	if near := native.Nearest(name, known); near != "" {
-		text += fmt.Sprintf(", did you mean %q?", near)
-	} else if len(known) > 0 {
-		text += ", known are " + strings.Join(known, ", ")
-	}
-	return &outcome.Error{Code: CodeUnavailable, Op: opOpen, Key: name, Message: text}
-}
-
-// ReadOnly says whether nothing can be changed over it.
-func (c *Conn) ReadOnly() bool { return c.pool.connection.ReadOnly }
-
-// Query sends a statement and returns its rows. Until they have been read to
-// their end it isn't known what the statement has changed.
-func (c *Conn) Query(ctx context.Context, h *OpenRows, st Statement) (*Rowset, error) {
-	return c.start(ctx, h, opQuery, st)
-}
-
-// Each sends a statement that only reads and returns its rows, which may be
-// read later. A run has few of them open at a time: see [OpenRows].
-func (c *Conn) Each(ctx context.Context, h *OpenRows, st Statement) (*Rowset, error) {
-	return c.loop(ctx, h, opEach, st)
-}
-
-func (c *Conn) loop(ctx context.Context, h *OpenRows, op string, st Statement) (*Rowset, error) {
-	h.makeRoom(c.pool)
-	r, err := c.start(ctx, h, op, st)
-	if err != nil {
-		return nil, err
-	}
-	h.add(r)
-	return r, nil
-}
-
-// start sends a statement over a session that the rows then have.
-func (c *Conn) start(ctx context.Context, h *OpenRows, op string, st Statement) (*Rowset, error) {
-	p := c.pool
-	if err := st.check(op, false, p.connection.ReadOnly); err != nil {
-		return nil, p.named(err)
-	}
-	h.makeWay(p, st)
-	s, err := p.take(ctx, h)
-	if err != nil {
-		return nil, unsent(err, op, op == opQuery && !p.connection.ReadOnly)
-	}
-	given := false
-	defer func() {
-		if !given {
-			p.put(s)
-		}
-	}()
-	reading := op != opQuery
-	writes := !reading && !p.connection.ReadOnly
-	if reading {
-		// The server itself sees that nothing is changed.
-		if err := s.step(ctx, op, false, func() error { return s.raw.Begin(true) }); err != nil {
-			return nil, err
-		}
-	}
-	rows, err := s.query(ctx, op, st, writes)
-	if err != nil {
-		if reading {
-			s.rollback(ctx)
-		}
-		return nil, err
-	}
-	given = true
-	return newRowset(s, rows, op, writes, reading), nil
-}
-
-// Exec sends a statement and returns what became of it.
-func (c *Conn) Exec(ctx context.Context, h *OpenRows, st Statement) (Result, error) {
-	p := c.pool
-	if err := st.check(opExec, false, p.connection.ReadOnly); err != nil {
-		return Result{}, p.named(err)
-	}
-	h.makeWay(p, st)
-	s, err := p.take(ctx, h)
-	if err != nil {
-		return Result{}, unsent(err, opExec, true)
-	}
-	defer p.put(s)
-	return s.exec(ctx, st)
-}
-
-// named adds the connection's name to an error.
-func (p *pool) named(err error) error {
-	if e, ok := err.(*outcome.Error); ok {
-		e.Key = p.name
-	}
-	return err
 }

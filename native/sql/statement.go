@@ -9,31 +9,32 @@ import (
 
 // Statement is one statement with the values of its placeholders.
 type Statement struct {
+	// Text is the statement, with placeholders in the form of its driver.
 	Text string
 	// Params are of the types nil, bool, int64, float64 and string.
 	Params []any
 }
 
-// textMax is the longest statement in bytes.
-const textMax = 1 << 20
+// StatementMax is the longest statement in bytes.
+const StatementMax = 1 << 20
 
-// reads are the verbs of statements that return rows and are not meant to
-// change anything.
-var reads = []string{"select", "with", "values", "table", "show", "explain", "describe", "desc"}
+// readKeywords are the keywords of statements that return rows and are not
+// meant to change anything.
+var readKeywords = []string{"select", "with", "values", "table", "show", "explain", "describe", "desc"}
 
-// check refuses what would end or begin a transaction behind our back, and what
-// would wait for data that no script can send.
+// check refuses statements that begin or end a transaction by themselves, and
+// those that wait for data that no script can send.
 func (s Statement) check(op string, inside, readOnly bool) error {
 	words := Words(s.Text, 2)
-	verb := words[0]
+	keyword := words[0]
 	refuse := func(why string) error {
 		return &outcome.Error{Code: CodeFailed, Op: op, Message: why, Applied: outcome.AppliedNo}
 	}
-	switch verb {
+	switch keyword {
 	case "":
 		return refuse("want a statement, behind comments that all servers read alike")
 	case "begin", "start", "commit", "end", "abort", "xa":
-		return refuse(verb + ": transactions are made by the method transaction, and end with its function")
+		return refuse(keyword + ": transactions are made by the method transaction, and end with its function")
 	case "rollback":
 		if words[1] != "to" {
 			return refuse("rollback: raise an error in the function of the transaction")
@@ -43,12 +44,12 @@ func (s Statement) check(op string, inside, readOnly bool) error {
 			return refuse("prepare transaction: transactions end with their function")
 		}
 	case "copy", "load":
-		return refuse(verb + ": there is no file or stream to copy")
+		return refuse(keyword + ": there is no file or stream to copy")
 	}
-	if !inside && slices.Contains([]string{"savepoint", "release", "rollback"}, verb) {
-		return refuse(verb + ": there is no transaction")
+	if !inside && slices.Contains([]string{"savepoint", "release", "rollback"}, keyword) {
+		return refuse(keyword + ": there is no transaction")
 	}
-	if (readOnly || op == opEach || op == opStream) && !slices.Contains(reads, verb) {
+	if (readOnly || op == opEach || op == opStream) && !slices.Contains(readKeywords, keyword) {
 		if readOnly {
 			return refuse("the connection is read-only")
 		}
@@ -57,19 +58,20 @@ func (s Statement) check(op string, inside, readOnly bool) error {
 	return nil
 }
 
-// Verb is the first word of a statement in lower case, "" if it doesn't begin
-// with one. Comments are skipped, but not those that MySQL executes, nor those
-// that servers read differently: behind one of them could stand anything.
-func Verb(text string) string { return Words(text, 1)[0] }
+// Keyword returns the first word of a statement in lower case, "" if it doesn't
+// begin with one. Comments are skipped, but not those that MySQL executes, nor
+// those that servers parse differently: anything could stand behind one of
+// them.
+func Keyword(text string) string { return Words(text, 1)[0] }
 
-// Words are the first n words of a statement like [Verb], each "" if it isn't
-// there.
+// Words returns the first n words of a statement as [Keyword] does, "" for each
+// that it doesn't have.
 func Words(text string, n int) []string {
 	out := make([]string, n)
 	for i := range out {
-		text = skip(text)
+		text = skipToWord(text)
 		end := 0
-		for end < len(text) && letter(text[end]) {
+		for end < len(text) && isWordByte(text[end]) {
 			end++
 		}
 		if end == 0 {
@@ -80,13 +82,13 @@ func Words(text string, n int) []string {
 	return out
 }
 
-func letter(c byte) bool {
+func isWordByte(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' || '0' <= c && c <= '9'
 }
 
-// skip cuts off spaces, comments and what may stand in front of a statement. It
-// stops at a comment of which servers disagree where it ends.
-func skip(text string) string {
+// skipToWord removes spaces, comments and what else may stand before the first
+// word. It stops at a comment whose end servers disagree on.
+func skipToWord(text string) string {
 	for {
 		text = strings.TrimLeft(text, " \t\r\n\f\v;(")
 		var comment, rest string
@@ -108,4 +110,33 @@ func skip(text string) string {
 		}
 		text = rest
 	}
+}
+
+// Placeholders reports which marks of placeholders a statement has outside of
+// quotes and comments: ?, and a dollar sign before a digit.
+func Placeholders(text string) (question, dollar bool) {
+	for i := 0; i < len(text); i++ {
+		switch c, rest := text[i], text[i:]; {
+		case c == '\'' || c == '"' || c == '`':
+			i += skipTo(rest, string(c), 1)
+		case strings.HasPrefix(rest, "--"):
+			i += skipTo(rest, "\n", 0)
+		case strings.HasPrefix(rest, "/*"):
+			i += skipTo(rest, "*/", 2)
+		case c == '?':
+			question = true
+		case c == '$' && len(rest) > 1 && '0' <= rest[1] && rest[1] <= '9':
+			dollar = true
+		}
+	}
+	return question, dollar
+}
+
+// skipTo returns the index of the last byte of the first mark in text at or after
+// from, or of the last byte of text.
+func skipTo(text, mark string, from int) int {
+	if n := strings.Index(text[from:], mark); n >= 0 {
+		return from + n + len(mark) - 1
+	}
+	return len(text) - 1
 }

@@ -3,30 +3,30 @@ package stream
 import (
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // Codes of the errors that native.stream raises.
 const (
-	CodeUnknown  = "stream_unknown"   // the host has named no such stream
-	CodeClosed   = "stream_closed"    // closed by the script, or cut off
+	CodeUnknown  = "stream_unknown"   // the host offers no stream of this name
+	CodeClosed   = "stream_closed"    // the script has closed it, or an interrupt has
 	CodeFailed   = "stream_failed"    // it broke off, or can't be opened or written
 	CodeTooLarge = "stream_too_large" // a line, record or text is over its limit
-	CodeJSON     = "stream_json"      // a line that is no JSON
-	CodeCSV      = "stream_csv"       // a record that is no CSV
-	CodeBusy     = "stream_busy"      // too many are open in this run
+	CodeJSON     = "stream_json"      // a line isn't JSON
+	CodeCSV      = "stream_csv"       // a record isn't CSV
+	CodeBusy     = "stream_busy"      // too many streams are open in this run
 )
 
-// fail is an error of a verb.
+// fail returns the error of an operation.
 func fail(code, op, format string, args ...any) *outcome.Error {
 	return &outcome.Error{Code: code, Op: op, Message: fmt.Sprintf(format, args...)}
 }
 
-// failed is the error of a source or sink as scripts may see it: their own
-// words, or none at all, since Go's name paths and addresses.
-func failed(op string, err error, words string) *outcome.Error {
+// classify returns the error of a source or sink as scripts may see it: an
+// [*outcome.Error] as it is, and message for any other, since Go's own text
+// names paths and addresses.
+func classify(op string, err error, message string) *outcome.Error {
 	if known, ok := errors.AsType[*outcome.Error](err); ok {
 		named := *known
 		if named.Op == "" {
@@ -34,8 +34,11 @@ func failed(op string, err error, words string) *outcome.Error {
 		}
 		return &named
 	}
-	return &outcome.Error{Code: CodeFailed, Op: op, Message: words, Cause: err}
+	return &outcome.Error{Code: CodeFailed, Op: op, Message: message, Cause: err}
 }
 
-// isEnd says whether err is the end of a stream.
-func isEnd(err error) bool { return err == io.EOF }
+// withContext adds the name of the stream to an error.
+func withContext(name string, e *outcome.Error) error {
+	e.Key = name
+	return e
+}

@@ -9,17 +9,17 @@ import (
 	"github.com/tidelock-lua/tidelock/native/stream"
 )
 
-// A host gives a module's bytes to scripts as a source.
+// A host offers the bytes of a file to scripts as a source.
 func ExampleFromReader() {
 	file := io.NopCloser(strings.NewReader("name,count\nAda,1\nGrace,2\n"))
 	s := stream.New(stream.FromReader(file))
 	defer s.Close()
 
 	quiet := func(int) {}
-	caller := stream.Caller{Context: context.Background(), Look: func() {}, Grow: quiet, Step: quiet}
-	people := s.CSV(stream.CSVOptions{Header: true})
+	caller := stream.Caller{Context: context.Background(), CheckInterrupt: func() {}, Charge: quiet, Step: quiet}
+	records := s.CSV(stream.CSVOptions{Header: true})
 	for {
-		names, fields, err := people.Next(caller)
+		names, fields, err := records.Next(caller)
 		if err != nil {
 			fmt.Println(err)
 			return

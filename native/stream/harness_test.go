@@ -18,21 +18,22 @@ import (
 	"github.com/tidelock-lua/tidelock/native/db/memory"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/native/module/lockmodule"
+	"github.com/tidelock-lua/tidelock/native/module/streammodule"
 	"github.com/tidelock-lua/tidelock/native/outcome"
 	"github.com/tidelock-lua/tidelock/native/stream"
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-// host is what a test's scripts can open: "file" is what they have written to
-// "file", and the others are named for what they do.
+// host offers streams to scripts: "file" is what they have written to "file", and
+// the others are named for what they do.
 type host struct {
 	mu    sync.Mutex // guards files
 	files map[string][]byte
 
-	open   atomic.Int64 // sources and sinks that aren't closed
-	table  *memory.Store
-	kept   atomic.Int64 // leases whose rows were left to run out
-	landed atomic.Int64 // writes that came through
+	open    atomic.Int64 // sources and sinks that aren't closed
+	table   *memory.Store
+	expired atomic.Int64 // leases whose rows were left to expire
+	writes  atomic.Int64 // that succeeded
 }
 
 // modules are native.stream, native.lock over a table in memory, and
@@ -42,7 +43,7 @@ func (h *host) modules(t *testing.T, clk *clock.Dual) []native.Module {
 	locks, err := lock.New(clk, h.table, lock.MachineClock{}, lock.Options{Events: lock.Events{
 		Release: func(r lock.ReleaseEvent) {
 			if r.Result == lock.Kept {
-				h.kept.Add(1)
+				h.expired.Add(1)
 			}
 		},
 	}})
@@ -50,7 +51,7 @@ func (h *host) modules(t *testing.T, clk *clock.Dual) []native.Module {
 		t.Fatal(err)
 	}
 	return []native.Module{
-		stream.Module(stream.Options{Of: h.streams}),
+		streammodule.New(streammodule.Options{Streams: h.streams}),
 		lockmodule.New(locks, lockmodule.Options{}),
 		{Name: "test", Funcs: []native.Func{{Name: "open", Do: func(c *native.Call) error {
 			return c.Return(lua.LNumber(h.open.Load()))
@@ -69,7 +70,7 @@ func (h *host) streams(id tenant.ID) stream.Streams {
 		"drop":      func() (stream.Source, error) { return h.source(slowly(time.Second, "1\n", "2\n", "3\n")), nil },
 		"endless":   func() (stream.Source, error) { return h.source(&endless{}), nil },
 		"broken":    func() (stream.Source, error) { return h.source(&broken{rest: []byte("first\nsec")}), nil },
-		"told":      func() (stream.Source, error) { return &told{}, nil },
+		"told":      func() (stream.Source, error) { return &refusing{}, nil },
 		"forbidden": func() (stream.Source, error) { return nil, errors.New("open /srv/secret: permission denied") },
 	}
 	out := map[string]func() (stream.Sink, error){
@@ -88,7 +89,7 @@ func (h *host) streams(id tenant.ID) stream.Streams {
 	return stream.Streams{Inputs: in, Outputs: out}
 }
 
-// counted counts what isn't closed.
+// counted is a Closer that counts what isn't closed.
 type counted struct {
 	io.Closer
 	open *atomic.Int64
@@ -119,7 +120,7 @@ func (h *host) sink(w io.WriteCloser) stream.Sink {
 	}{w, h.counted(w)})
 }
 
-// file keeps what is written to it for the next who opens it.
+// file keeps what is written to it for whatever opens it next.
 type file struct {
 	host *host
 	name string
@@ -127,7 +128,7 @@ type file struct {
 }
 
 func (f *file) Write(p []byte) (int, error) {
-	f.host.landed.Add(1)
+	f.host.writes.Add(1)
 	f.data = append(f.data, p...)
 	return len(p), nil
 }
@@ -139,11 +140,11 @@ func (f *file) Close() error {
 	return nil
 }
 
-// slowly gives one piece after each pause.
-func slowly(pause time.Duration, pieces ...string) io.ReadCloser {
+// slowly returns a reader of one chunk after each pause.
+func slowly(pause time.Duration, chunks ...string) io.ReadCloser {
 	r, w := io.Pipe()
 	go func() {
-		for _, p := range pieces {
+		for _, p := range chunks {
 			time.Sleep(pause)
 			if _, err := io.WriteString(w, p); err != nil {
 				return
@@ -167,7 +168,7 @@ func (e *endless) Read(p []byte) (int, error) {
 
 func (*endless) Close() error { return nil }
 
-// broken breaks off after some bytes.
+// broken fails after some bytes.
 type broken struct{ rest []byte }
 
 func (b *broken) Read(p []byte) (int, error) {
@@ -181,16 +182,16 @@ func (b *broken) Read(p []byte) (int, error) {
 
 func (b *broken) Close() error { return nil }
 
-// told breaks off with an error that is for scripts.
-type told struct{}
+// refusing fails with an error that scripts are to see.
+type refusing struct{}
 
-func (told) Read(context.Context, []byte) (int, error) {
+func (refusing) Read(context.Context, []byte) (int, error) {
 	return 0, &outcome.Error{Code: "told_so", Message: "no more of this", Retryable: true}
 }
 
-func (told) Close() error { return nil }
+func (refusing) Close() error { return nil }
 
-// full takes nothing.
+// full takes no bytes.
 type full struct{}
 
 func (full) Write([]byte) (int, error) {
@@ -198,7 +199,7 @@ func (full) Write([]byte) (int, error) {
 }
 func (full) Close() error { return errors.New("close /srv/out: no space left on device") }
 
-// slow takes a piece a second.
+// slow takes a chunk a second.
 type slow struct {
 	host   *host
 	closed chan struct{}
@@ -207,7 +208,7 @@ type slow struct {
 func (s *slow) Write(p []byte) (int, error) {
 	select {
 	case <-time.After(time.Second):
-		s.host.landed.Add(1)
+		s.host.writes.Add(1)
 		return len(p), nil
 	case <-s.closed:
 		return 0, io.ErrClosedPipe

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// bufferBytes is how much a stream asks its source for at once.
+	// bufferBytes is how much one read of the source asks for.
 	bufferBytes = 32 << 10
 	// DefaultTextMax is the most that [Stream.ReadAll] returns by default, in
 	// bytes.
@@ -23,139 +23,149 @@ const (
 	TextMax = 1 << 30
 	// DefaultLineMax is the longest line or record by default, in bytes.
 	DefaultLineMax = 1 << 20
-	// LineMax is the largest limit of a line or record, in bytes: what is
-	// decoded from one is held whole.
+	// LineMax is the largest limit of a line or record, in bytes: each is decoded
+	// as a whole.
 	LineMax = 16 << 20
 )
 
-// Caller is the call that a stream is read for.
+// Caller is the call that a stream is read or an output written for. Its
+// functions may end the call by a panic.
 type Caller struct {
 	// Context ends with the call.
 	Context context.Context
-	// Look is called before the source is asked for more. It may end the call
-	// by a panic.
-	Look func()
-	// Grow is told how many bytes are about to be made. It may end the call by
-	// a panic.
-	Grow func(bytes int)
-	// Step is told how many bytes were copied. It lets others have their turn, so
-	// a call that has waited steps behind its last wait only. It may end the call
-	// by a panic.
+	// CheckInterrupt is called before the source is asked for more, and after
+	// each block of bytes that was looked at or written.
+	CheckInterrupt func()
+	// Charge is told how many bytes of memory are about to be used.
+	Charge func(bytes int)
+	// Step is told how many bytes were copied. It may yield to other runs, so a
+	// call that waits for a source takes its steps after the last wait.
 	Step func(bytes int)
 }
 
 // Stream reads a source. Only Close may be called while another method runs.
-// Its errors are *outcome.Error, except for those of a call that has come to its
-// end.
+// Its errors are [*outcome.Error], except for those of a call whose context has
+// ended.
 type Stream struct {
 	source  Source
-	freeing sync.Once
-	freed   func() // called once the source has been closed; may be nil
+	closing sync.Once
+	onClose func() // called once the source has been closed; may be nil
 	closed  atomic.Bool
 
-	buffer *bufio.Reader  // made by the first read
-	caller Caller         // of the call that reads now
-	last   error          // the source's last word: it isn't asked again
-	broken *outcome.Error // what each later call returns
-	lines  int            // read so far, or records
-	allow  int            // bytes that the source may still be asked for
+	buffer    *bufio.Reader  // made by the first read
+	caller    Caller         // of the call that reads now
+	sourceErr error          // the source's last error: it isn't read again
+	failure   *outcome.Error // what each later call returns
+	lines     int            // lines or records read so far
+	budget    int            // bytes that may still be read from the source
 }
 
-// New returns a stream over src. It closes src when it has been read to its
-// end, broke off or was cut off, and at the latest by [Stream.Close].
+// New returns a stream over src. It closes src when src has been read to its end
+// or has failed, when a read is interrupted, and at the latest by
+// [Stream.Close].
 func New(src Source) *Stream { return &Stream{source: src} }
 
-// Close closes the stream. A read that is under way returns.
+// Close closes the stream. A read in progress returns.
 func (s *Stream) Close() error {
 	s.closed.Store(true)
-	return s.free()
+	return s.closeSource()
 }
 
-// free closes the source.
-func (s *Stream) free() (err error) {
-	s.freeing.Do(func() {
+// described returns the description of the source for an error, "" if it has none.
+func (s *Stream) described() string {
+	if d, ok := s.source.(Describer); ok {
+		return " (" + d.Describe() + ")"
+	}
+	return ""
+}
+
+// closeSource closes the source, once.
+func (s *Stream) closeSource() (err error) {
+	s.closing.Do(func() {
 		err = s.source.Close()
-		if s.freed != nil {
-			s.freed()
+		if s.onClose != nil {
+			s.onClose()
 		}
 	})
 	return err
 }
 
-// asked is the stream as its buffer sees it.
-type asked Stream
+// sourceReader is a stream as its buffer reads it: from the source, for the
+// current caller and within its budget.
+type sourceReader Stream
 
-var errAllowance = errors.New("more than may be read for one record")
+var errRecordBytes = errors.New("more than may be read for one record")
 
-func (a *asked) Read(p []byte) (int, error) {
-	if a.last != nil {
-		return 0, a.last
+func (r *sourceReader) Read(p []byte) (int, error) {
+	if r.sourceErr != nil {
+		return 0, r.sourceErr
 	}
-	a.caller.Look()
-	if a.allow <= 0 {
-		return 0, errAllowance
+	r.caller.CheckInterrupt()
+	if r.budget <= 0 {
+		return 0, errRecordBytes
 	}
-	n, err := a.source.Read(a.caller.Context, p)
-	a.caller.Grow(n)
-	a.allow -= n
-	a.last = err
+	n, err := r.source.Read(r.caller.Context, p)
+	r.caller.Charge(n)
+	r.budget -= n
+	r.sourceErr = err
 	return n, err
 }
 
-// during runs one read. io.EOF passes. A read that is cut off, be it by a
-// panic, closes the stream: nobody knows how much of it was taken.
-func (s *Stream) during(c Caller, op string, read func() error) (err error) {
+// do runs one read for a caller. io.EOF is returned as it is. A read that is
+// interrupted, also by a panic, closes the stream: how much of the source it has
+// taken is not known.
+func (s *Stream) do(c Caller, op string, read func() error) (err error) {
 	switch {
 	case s.closed.Load():
 		return fail(CodeClosed, op, "the stream is closed")
-	case s.broken != nil:
-		again := *s.broken
+	case s.failure != nil:
+		again := *s.failure
 		again.Op = op
 		return &again
 	}
-	cut := true
+	interrupted := true
 	defer func() {
 		s.caller = Caller{}
-		if cut {
+		if interrupted {
 			s.closed.Store(true)
-			_ = s.free() // the end counts for more than trouble with the source
+			_ = s.closeSource() // the interrupt counts for more than its error
 		}
 	}()
-	s.caller, s.allow = c, math.MaxInt
+	s.caller, s.budget = c, math.MaxInt
 	if s.buffer == nil {
-		c.Grow(bufferBytes)
-		s.buffer = bufio.NewReaderSize((*asked)(s), bufferBytes)
+		c.Charge(bufferBytes)
+		s.buffer = bufio.NewReaderSize((*sourceReader)(s), bufferBytes)
 	}
 	err = read()
-	known, told := errors.AsType[*outcome.Error](err)
-	broke := s.last != nil && s.last != io.EOF && errors.Is(err, s.last)
+	known, isKnown := errors.AsType[*outcome.Error](err)
+	sourceFailed := s.sourceErr != nil && s.sourceErr != io.EOF && errors.Is(err, s.sourceErr)
 	switch {
 	case err == nil:
 	case err == io.EOF:
-		_ = s.free() // all of it has arrived
-	case s.last != nil && c.Context.Err() != nil:
-		return err // the end that cut it off is raised by the gate
-	case told && !broke && known.Code != CodeTooLarge:
-		known.Op = op // what comes behind it can be read
+		_ = s.closeSource() // all of it has arrived
+	case s.sourceErr != nil && c.Context.Err() != nil:
+		return err // the interrupt check raises what has ended the call
+	case isKnown && !sourceFailed && known.Code != CodeTooLarge:
+		known.Op = op // what follows can be read
 	default:
-		s.broken = failed(op, err, "the stream broke off")
-		s.broken.Op = op
-		_ = s.free()
-		err = s.broken
+		s.failure = classify(op, err, "the stream broke off")
+		s.failure.Op = op
+		_ = s.closeSource()
+		err = s.failure
 	}
-	cut = false
+	interrupted = false
 	return err
 }
 
 // Read returns the next n bytes, fewer only at the end of the stream, and io.EOF
-// if nothing is left. With n of 0 it returns what comes next, at least 1 byte,
-// without waiting for more.
+// if nothing is left. With an n of 0 it returns the bytes that are there, at
+// least one, and waits for no more.
 func (s *Stream) Read(c Caller, n int) (text string, err error) {
-	err = s.during(c, "read", func() error {
+	err = s.do(c, "read", func() error {
 		if n > 0 {
-			all, err := s.take(n)
+			b, err := s.readUpTo(n)
 			if err == nil {
-				text = all.String()
+				text = b.String()
 			}
 			return err
 		}
@@ -164,7 +174,7 @@ func (s *Stream) Read(c Caller, n int) (text string, err error) {
 		}
 		next, err := s.buffer.Peek(s.buffer.Buffered())
 		text = string(next)
-		_, _ = s.buffer.Discard(len(next)) // they are there
+		_, _ = s.buffer.Discard(len(next)) // which are buffered
 		return err
 	})
 	return text, err
@@ -172,8 +182,8 @@ func (s *Stream) Read(c Caller, n int) (text string, err error) {
 
 // ReadAll returns all that is left. More than max bytes are an error.
 func (s *Stream) ReadAll(c Caller, max int) (all string, err error) {
-	err = s.during(c, "read_all", func() error {
-		text, err := s.take(max)
+	err = s.do(c, "read_all", func() error {
+		b, err := s.readUpTo(max)
 		if err != nil {
 			return err
 		}
@@ -181,7 +191,7 @@ func (s *Stream) ReadAll(c Caller, max int) (all string, err error) {
 		case nil:
 			err = fail(CodeTooLarge, "", "more than %d bytes are left", max)
 		case io.EOF:
-			all = text.String()
+			all = b.String()
 		}
 		return err
 	})
@@ -191,32 +201,32 @@ func (s *Stream) ReadAll(c Caller, max int) (all string, err error) {
 	return all, nil
 }
 
-// take returns up to n bytes, and io.EOF if there are none.
-func (s *Stream) take(n int) (*Text, error) {
-	text := NewText(s.caller)
-	for text.Len() < n {
-		want := n - text.Len()
-		if text.Len() < bufferBytes { // so that a few bytes don't hold a large block
+// readUpTo returns up to n bytes, and io.EOF if there are none.
+func (s *Stream) readUpTo(n int) (*Builder, error) {
+	b := NewBuilder(s.caller)
+	for b.Len() < n {
+		want := n - b.Len()
+		if b.Len() < bufferBytes { // so that a few bytes don't hold a large block
 			if _, err := s.buffer.Peek(1); err == nil {
 				want = min(want, s.buffer.Buffered())
 			}
 		}
-		got, err := s.buffer.Read(text.Room(want))
-		text.Took(got)
-		if err == io.EOF && text.Len() > 0 {
+		got, err := s.buffer.Read(b.Reserve(want))
+		b.Advance(got)
+		if err == io.EOF && b.Len() > 0 {
 			break
 		} else if err != nil {
 			return nil, err
 		}
 	}
-	return text, nil
+	return b, nil
 }
 
 // Line returns the next line without its end, which is "\n" or "\r\n" and may be
-// missing behind the last one; io.EOF if there is none. A line of more than max
+// missing after the last line; io.EOF if there is none. A line of more than max
 // bytes is an error.
 func (s *Stream) Line(c Caller, max int) (line string, err error) {
-	err = s.during(c, "lines", func() error {
+	err = s.do(c, "lines", func() error {
 		short, long, err := s.line(max)
 		if err != nil {
 			return err
@@ -229,13 +239,13 @@ func (s *Stream) Line(c Caller, max int) (line string, err error) {
 	return line, err
 }
 
-// line returns the next line: short, which is valid until the next read, or,
-// if it didn't fit into the buffer, long.
-func (s *Stream) line(max int) (short []byte, long *Text, err error) {
+// line returns the next line: as short, which is valid until the next read, or
+// as long if it didn't fit into the buffer.
+func (s *Stream) line(max int) (short []byte, long *Builder, err error) {
 	size := 0
 	for {
-		piece, err := s.buffer.ReadSlice('\n')
-		size += len(piece)
+		part, err := s.buffer.ReadSlice('\n')
+		size += len(part)
 		if err != nil && err != bufio.ErrBufferFull && (err != io.EOF || size == 0) {
 			return nil, nil, err
 		}
@@ -243,21 +253,21 @@ func (s *Stream) line(max int) (short []byte, long *Text, err error) {
 			return nil, nil, s.tooLong(max)
 		}
 		if err == bufio.ErrBufferFull && long == nil {
-			long = NewText(s.caller)
+			long = NewBuilder(s.caller)
 		}
 		if long != nil {
-			long.Add(piece)
+			long.Append(part)
 		}
 		if err == bufio.ErrBufferFull {
 			continue
 		}
 		if long == nil {
-			short, _ = bytes.CutSuffix(piece, []byte("\n"))
+			short, _ = bytes.CutSuffix(part, []byte("\n"))
 			short, _ = bytes.CutSuffix(short, []byte("\r"))
 			size = len(short)
 		} else {
-			long.cut('\n')
-			long.cut('\r')
+			long.trimSuffix('\n')
+			long.trimSuffix('\r')
 			size = long.Len()
 		}
 		if size > max {
@@ -272,15 +282,15 @@ func (s *Stream) tooLong(max int) error {
 	return fail(CodeTooLarge, "", "line %d has more than %d bytes", s.lines+1, max)
 }
 
-// skipMark skips the mark that some programs put in front of UTF-8.
-func (s *Stream) skipMark() error {
-	const mark = "\ufeff"
-	start, err := s.buffer.Peek(len(mark))
-	if string(start) == mark {
-		_, err = s.buffer.Discard(len(mark))
+// skipBOM skips the byte order mark that some programs put in front of UTF-8.
+func (s *Stream) skipBOM() error {
+	const bom = "\ufeff"
+	start, err := s.buffer.Peek(len(bom))
+	if string(start) == bom {
+		_, err = s.buffer.Discard(len(bom))
 	}
 	if err == io.EOF {
-		return nil // whoever reads on meets it again
+		return nil // the next read gets it again
 	}
 	return err
 }

@@ -3,6 +3,8 @@ package stream_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -19,148 +21,10 @@ import (
 	"github.com/tidelock-lua/tidelock/native/outcome"
 	"github.com/tidelock-lua/tidelock/native/stream"
 	"github.com/tidelock-lua/tidelock/native/vm"
-	"github.com/tidelock-lua/tidelock/runtime"
-	"github.com/tidelock-lua/tidelock/runtime/nativetest"
-	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-func TestScripts(t *testing.T)       { nativetest.Scripts(t, modules) }
-func TestThePageIsTrue(t *testing.T) { nativetest.Docs(t, "../../docs/stream.md", modules) }
-
-// machine runs test with a host in fake time, and requires that nothing of what
-// was opened stays open.
-func machine(t *testing.T, test func(t *testing.T, m *nativetest.Machine, h *host)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		h := new(host)
-		m := nativetest.New(t, h.modules)
-		test(t, m, h)
-		synctest.Wait()
-		if n := h.open.Load(); n != 0 {
-			t.Errorf("%d streams and outputs are left open", n)
-		}
-	})
-}
-
-func TestAWaitForBytesEndsWithTheLeaseAndFreesTheLock(t *testing.T) {
-	for name, read := range map[string]string{
-		"read":       `native.stream.open("stalled"):read(1)`,
-		"read_all":   `native.stream.open("stalled"):read_all()`,
-		"lines":      `for _ in native.stream.open("stalled"):lines() do end`,
-		"json_lines": `for _ in native.stream.open("stalled"):json_lines() do end`,
-		"csv":        `for _ in native.stream.open("stalled"):csv() do end`,
-		"caught":     `while true do pcall(function() return native.stream.open("stalled"):read(1) end) end`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			machine(t, func(t *testing.T, m *nativetest.Machine, h *host) {
-				m.Expect(t, `["deadline exceeded",5000,true]`, `
-					local before = native.time()
-					local ok, err = pcall(native.lock.with, "a", { lease_ms = 5000 }, function() `+read+` end)
-					local took = math.floor((native.time() - before) * 1000 + 0.5)
-					return { err, took, (native.lock.with("a", function() end)) }`)
-				if h.kept.Load() != 0 {
-					t.Error("the lock was left to run out, though nothing was written")
-				}
-			})
-		})
-	}
-}
-
-func TestAStreamThatAnEndCutOffIsClosed(t *testing.T) {
-	machine(t, func(t *testing.T, m *nativetest.Machine, _ *host) {
-		m.Expect(t, `["stream_closed",3]`, `
-			local s = native.stream.open("stalled")
-			pcall(native.deadline.with, 100, s.read, s)
-			assert(native.test.open() == 0)
-			local _, err = pcall(s.read, s)
-			-- One that was read in time goes on.
-			local slow, n = native.stream.open("drop"), 0
-			for line in slow:lines() do
-				n = n + 1
-				pcall(native.deadline.with, 2000, function() end)
-			end
-			return { err.code, n }`)
-	})
-}
-
-func TestAWriteThatIsCutOffLetsTheLocksAroundItRunOut(t *testing.T) {
-	machine(t, func(t *testing.T, m *nativetest.Machine, h *host) {
-		m.Expect(t, `["deadline exceeded",false,"stream_closed"]`, `
-			local out = native.stream.create("stuck")
-			local ok, err = pcall(native.lock.with, "a", { lease_ms = 1000 }, out.write, out)
-			local ok, err = pcall(native.lock.with, "a", { lease_ms = 1000 }, function() out:write("x") end)
-			local again = native.lock.with("a", function() end)
-			local _, closed = pcall(out.write, out, "y")
-			return { err, again, closed.code }`)
-		if n := h.kept.Load(); n != 1 {
-			t.Errorf("%d leases were left to run out, want the one with the write", n)
-		}
-	})
-}
-
-func TestAWriteThatFailedOrSucceededLeavesTheLockFree(t *testing.T) {
-	machine(t, func(t *testing.T, m *nativetest.Machine, h *host) {
-		m.Expect(t, `[true,true]`, `
-			pcall(native.lock.with, "a", function() native.stream.create("full"):write("x") end)
-			local first = native.lock.with("a", function() native.stream.create("file"):write("x") end)
-			return { first, (native.lock.with("a", function() end)) }`)
-		if n := h.kept.Load(); n != 0 {
-			t.Errorf("%d leases were left to run out", n)
-		}
-	})
-}
-
-func TestWhatARunHasOpenedIsClosedWithIt(t *testing.T) {
-	const open = `local s = native.stream.open("stalled") native.stream.create("stuck") native.stream.create("file"):write("x") `
-	for name, end := range map[string]string{
-		"return": `return`,
-		"error":  `error("x")`,
-		"limit":  `while true do end`,
-		"wait":   `s:read(1)`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			machine(t, func(t *testing.T, m *nativetest.Machine, _ *host) {
-				m.Invoke(t.Context(), runtime.Invocation{
-					Tenant: "a", Script: "test.lua", Source: open + end, Limits: tenant.Limits{Timeout: time.Second},
-				})
-			})
-		})
-	}
-}
-
-func TestATenantLearnsNothingOfAnothersStreams(t *testing.T) {
-	machine(t, func(t *testing.T, m *nativetest.Machine, _ *host) {
-		r := m.Run(t, "b", `
-			local _, err = pcall(native.stream.open, "file")
-			return err.message`)
-		if got := string(r.JSON); got != `"there is none of this name: the host has named none"` {
-			t.Errorf("got %s, %v", got, r.Error)
-		}
-	})
-}
-
-// The limit is a few times smaller than what the script asks for.
-func TestWhatIsBufferedCountsAsMemory(t *testing.T) {
-	for name, source := range map[string]string{
-		"text":   `native.stream.open("endless"):read_all(2^30)`,
-		"bytes":  `native.stream.open("endless"):read(2^30)`,
-		"record": `for _ in native.stream.open("endless"):csv{ limit = 2^24 } do end`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			machine(t, func(t *testing.T, m *nativetest.Machine, _ *host) {
-				r := m.Invoke(t.Context(), runtime.Invocation{
-					Tenant: "a", Script: "test.lua", Source: source, Limits: tenant.Limits{MemoryBytes: 4 << 20},
-				})
-				if r.Error == nil || r.Error.Type != runtime.LimitExceeded {
-					t.Errorf("got %v, want the memory limit", r.Error)
-				}
-			})
-		})
-	}
-}
-
-// Not only once it is complete.
-func TestARecordCountsAsMemoryWhileItIsRead(t *testing.T) {
+// A record is charged before it is complete.
+func TestCSVChargesARecordWhileItIsRead(t *testing.T) {
 	reads, grown, data := 0, 0, new(endless)
 	s := stream.New(sourceFunc(func(_ context.Context, p []byte) (int, error) {
 		reads++
@@ -173,8 +37,8 @@ func TestARecordCountsAsMemoryWhileItIsRead(t *testing.T) {
 		}
 	}()
 	_, _, _ = s.CSV(stream.CSVOptions{Max: stream.LineMax}).Next(stream.Caller{
-		Context: t.Context(), Look: func() {}, Step: func(int) {},
-		Grow: func(n int) {
+		Context: t.Context(), CheckInterrupt: func() {}, Step: func(int) {},
+		Charge: func(n int) {
 			if grown += n; grown > 1<<20 {
 				panic("over the limit")
 			}
@@ -182,22 +46,22 @@ func TestARecordCountsAsMemoryWhileItIsRead(t *testing.T) {
 	})
 }
 
-// late is a clock that jumps when a source is read for the n-th time.
-type late struct {
+// jumpingClock is a clock that can be put forward.
+type jumpingClock struct {
 	clock.Clock
 	offset atomic.Int64
 }
 
-func (c *late) Now() clock.Instant {
+func (c *jumpingClock) Now() clock.Instant {
 	now := c.Clock.Now()
 	now.Mono += time.Duration(c.offset.Load())
 	return now
 }
 
-// Bytes that are always there let nobody wait, so only a look at the clock ends
-// the call.
-func TestALongRecordIsInterruptedWhileItIsRead(t *testing.T) {
-	clk := &late{Clock: clock.System()}
+// A read of bytes that are always there never waits, so only an interrupt check
+// ends it.
+func TestCSVIsInterruptedWithinARecord(t *testing.T) {
+	clk := &jumpingClock{Clock: clock.System()}
 	run := vm.NewRun(vm.Config{Clock: clock.NewDual(clk), Limits: vm.Limits{Timeout: time.Minute}})
 	defer run.Close()
 	reads, data := 0, new(endless)
@@ -213,7 +77,7 @@ func TestALongRecordIsInterruptedWhileItIsRead(t *testing.T) {
 			t.Errorf("read %d times, want 3 and then the interrupt", reads)
 		}
 	}()
-	caller := stream.Caller{Context: t.Context(), Look: func() { run.CheckInterrupt() }, Grow: func(int) {}, Step: func(int) {}}
+	caller := stream.Caller{Context: t.Context(), CheckInterrupt: func() { run.CheckInterrupt() }, Charge: func(int) {}, Step: func(int) {}}
 	_, _, _ = s.CSV(stream.CSVOptions{Max: stream.LineMax}).Next(caller)
 }
 
@@ -222,11 +86,11 @@ type sourceFunc func(context.Context, []byte) (int, error)
 func (f sourceFunc) Read(ctx context.Context, p []byte) (int, error) { return f(ctx, p) }
 func (f sourceFunc) Close() error                                    { return nil }
 
-func plain(t testing.TB) stream.Caller {
-	return stream.Caller{Context: t.Context(), Look: func() {}, Grow: func(int) {}, Step: func(int) {}}
+func callerOf(t testing.TB) stream.Caller {
+	return stream.Caller{Context: t.Context(), CheckInterrupt: func() {}, Charge: func(int) {}, Step: func(int) {}}
 }
 
-func TestPiecesOfAnySizeGiveTheSameBytes(t *testing.T) {
+func TestReadReturnsTheSameBytesForChunksOfAnySize(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	data := make([]byte, 80_000)
 	for i := range data {
@@ -241,7 +105,7 @@ func TestPiecesOfAnySizeGiveTheSameBytes(t *testing.T) {
 		s := stream.New(stream.FromReader(io.NopCloser(reader)))
 		var got []byte
 		for {
-			text, err := s.Read(plain(t), random.IntN(70_000))
+			text, err := s.Read(callerOf(t), random.IntN(70_000))
 			got = append(got, text...)
 			if err == io.EOF {
 				break
@@ -255,7 +119,7 @@ func TestPiecesOfAnySizeGiveTheSameBytes(t *testing.T) {
 	}
 }
 
-func TestAStalledPipeIsLeftAtTheEndAndNothingIsLeftAfterClose(t *testing.T) {
+func TestFromReaderReturnsWithTheCallAndLeaksNothing(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -272,13 +136,13 @@ func TestAStalledPipeIsLeftAtTheEndAndNothingIsLeftAfterClose(t *testing.T) {
 	src.Close()
 }
 
-func TestClosingEndsAReadThatIsUnderWay(t *testing.T) {
+func TestCloseEndsARead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := io.Pipe()
 		s := stream.New(stream.FromReader(r))
 		done := make(chan error, 1)
 		go func() {
-			_, err := s.Read(plain(t), 1)
+			_, err := s.Read(callerOf(t), 1)
 			done <- err
 		}()
 		synctest.Wait()
@@ -289,8 +153,8 @@ func TestClosingEndsAReadThatIsUnderWay(t *testing.T) {
 	})
 }
 
-func TestBytesAreHeldBackOnceTheCallHasEnded(t *testing.T) {
-	clk := &late{Clock: clock.System()}
+func TestFromWriterHoldsBytesBackOnceTheCallHasEnded(t *testing.T) {
+	clk := &jumpingClock{Clock: clock.System()}
 	run := vm.NewRun(vm.Config{Clock: clock.NewDual(clk), Limits: vm.Limits{Timeout: time.Minute}})
 	defer run.Close()
 	ctx := run.Context()
@@ -309,7 +173,7 @@ func TestBytesAreHeldBackOnceTheCallHasEnded(t *testing.T) {
 	}
 }
 
-func TestAPartOfAWriteIsAnUnknownOutcome(t *testing.T) {
+func TestFromWriterReportsAPartialWriteAsUnknown(t *testing.T) {
 	r, w := io.Pipe()
 	sink := stream.FromWriter(w)
 	go func() {
@@ -321,5 +185,91 @@ func TestAPartOfAWriteIsAnUnknownOutcome(t *testing.T) {
 	}
 	if result, _ := sink.Write(t.Context(), []byte("c")); result != outcome.NotApplied {
 		t.Errorf("a write after a gap: got %v", result)
+	}
+}
+
+// A source that fails with an error of its own is closed like any other.
+func TestSourceThatFailedIsClosed(t *testing.T) {
+	closed := 0
+	src := &failingSource{err: &outcome.Error{Code: "told_so", Message: "no more of this", Retryable: true}, closed: &closed}
+	s := stream.New(src)
+	for _, op := range []string{"read", "lines"} {
+		var err error
+		if op == "read" {
+			_, err = s.Read(callerOf(t), 10)
+		} else {
+			_, err = s.Line(callerOf(t), 10)
+		}
+		known, ok := err.(*outcome.Error)
+		if !ok || known.Code != "told_so" || known.Op != op || !known.Retryable || closed != 1 {
+			t.Errorf("%s: got %v, closed %d times", op, err, closed)
+		}
+	}
+	if src.err.Op != "" {
+		t.Error("the source's own error was changed")
+	}
+}
+
+// A bad line is no failure of the source: the next line can be read.
+func TestJSONLinesReadsOnAfterABadLineBeforeTheSourceFails(t *testing.T) {
+	closed := 0
+	s := stream.New(&failingSource{text: "{\n1\n", err: &outcome.Error{Code: "told_so"}, closed: &closed})
+	records := s.JSONLines(10)
+	var codes []string
+	for range 3 {
+		_, err := records.Next(callerOf(t), func(line []byte) (any, error) {
+			if string(line) == "{" {
+				return nil, errors.New("no JSON")
+			}
+			return string(line), nil
+		})
+		code := "-"
+		if known, ok := err.(*outcome.Error); ok {
+			code = known.Code
+		}
+		codes = append(codes, code)
+	}
+	if got := strings.Join(codes, " "); got != "stream_json - told_so" || closed != 1 {
+		t.Errorf("got %s, closed %d times", got, closed)
+	}
+}
+
+// failingSource returns its text and its error at once.
+type failingSource struct {
+	text   string
+	err    *outcome.Error
+	closed *int
+}
+
+func (s *failingSource) Read(_ context.Context, p []byte) (int, error) { return copy(p, s.text), s.err }
+
+func (s *failingSource) Close() error {
+	*s.closed++
+	return nil
+}
+
+func TestRecordThatIsCutIsAnError(t *testing.T) {
+	caller := stream.Caller{Context: t.Context(), CheckInterrupt: func() {}, Charge: func(int) {}, Step: func(int) {}}
+	of := func(text string) *stream.Stream {
+		return stream.New(stream.FromReader(io.NopCloser(strings.NewReader(text))))
+	}
+	for _, text := range []string{"a,b\n1,\"tw", "a,b\n1,\"two\"\"", "a,b\n1", "a,b\n1,\"two\nlines"} {
+		records := of(text).CSV(stream.CSVOptions{})
+		_, _, err := records.Next(caller)
+		if err == nil {
+			_, _, err = records.Next(caller)
+		}
+		if known, ok := err.(*outcome.Error); !ok || known.Code != stream.CodeCSV {
+			t.Errorf("%q: got %v, want %s", text, err, stream.CodeCSV)
+		}
+	}
+	for _, text := range []string{`{"a":1`, `[1,`, `"x`, `tru`, `-`, `1e`} {
+		_, err := of(text).JSONLines(1000).Next(caller, func(line []byte) (any, error) {
+			var v any
+			return v, json.Unmarshal(line, &v)
+		})
+		if known, ok := err.(*outcome.Error); !ok || known.Code != stream.CodeJSON {
+			t.Errorf("%q: got %v, want %s", text, err, stream.CodeJSON)
+		}
 	}
 }

@@ -18,8 +18,8 @@ func (r *Run) Call(fn *lua.LFunction, args ...lua.LValue) (lua.LValue, *Failure)
 		L.Push(v)
 	}
 	if err := r.runOn(L, len(args), nil); err != nil {
-		r.keepTrace(err)
-		return nil, &Failure{Value: err.Object, Traces: r.trace.texts}
+		r.trace.keep(err)
+		return nil, &Failure{Value: err.Object, Stack: r.frames(r.trace.calls)}
 	}
 	return L.Get(1), nil
 }
@@ -57,36 +57,23 @@ func (r *Run) runOn(t *lua.LState, n int, handler *lua.LFunction) (err *lua.ApiE
 		r.frame = outer
 		if p := recover(); p != nil {
 			// gopher-lua's PCall itself failed: the thread is beyond repair.
-			err = r.fromPCall(p)
+			err = r.incidents.fromPCall(p)
 		}
 	}()
+	r.meter.hold()
 	failure := t.PCall(n, lua.MultRet, handler)
 	if failure == nil {
 		return nil
 	}
 	if !errors.As(failure, &err) {
-		return r.incident(failure)
+		return r.incidents.panicked(failure)
 	}
 	if err.Type == lua.ApiErrorPanic {
-		inside := r.incident(err.Object.String())
-		if inside.Object == stackOverflow {
-			inside.Object = lua.LString(positionIn(err.StackTrace)) + stackOverflow
-		}
-		return inside
+		return r.incidents.fromThread(err)
 	}
 	err.Object = withoutAddress(err.Object)
 	if r.interrupt == nil && t != r.threads.root {
 		r.threads.put(t)
 	}
 	return err
-}
-
-// moveResults pushes all that lies on t's stack on L's and puts t back.
-func (r *Run) moveResults(L, t *lua.LState) int {
-	n := t.GetTop()
-	for i := 1; i <= n; i++ {
-		L.Push(t.Get(i))
-	}
-	r.threads.put(t)
-	return n
 }

@@ -103,6 +103,10 @@ func (c *CallContext) made() context.Context {
 		} else if c.deadline != never {
 			c.watch()
 		}
+		if c.run.stop != nil {
+			cancel := c.cancel
+			context.AfterFunc(c.run.stop, func() { cancel(context.DeadlineExceeded) })
+		}
 	}
 	return c.ctx
 }

@@ -88,16 +88,16 @@ func (r *Run) Resume(L *lua.LState, h *lua.LState, first, n int) (int, lua.LValu
 		co.transfer = append(co.transfer, L.Get(i))
 	}
 	if co.next == nil {
-		r.start(co, h)
+		co.start(h)
 	}
 	co.self = h
-	r.enter(co)
+	co.enter()
 	co.self = nil
 	if r.interrupt != nil {
 		r.RaiseInterrupt()
 	}
 	if co.err != nil {
-		r.keepTrace(co.err)
+		r.trace.keep(co.err)
 		return 0, co.err.Object
 	}
 	for _, v := range co.transfer {
@@ -107,8 +107,9 @@ func (r *Run) Resume(L *lua.LState, h *lua.LState, first, n int) (int, lua.LValu
 	return len(co.transfer), nil
 }
 
-// start prepares co for its first resume.
-func (r *Run) start(co *coroutine, h *lua.LState) {
+// start prepares the coroutine behind h for its first resume.
+func (co *coroutine) start(h *lua.LState) {
+	r := co.run
 	if limit := r.limits.Coroutines; limit > 0 && len(r.coroutines) >= limit {
 		if r.closeUnreachable() == 0 {
 			runtime.GC() // perhaps many are garbage that was not found yet
@@ -147,13 +148,13 @@ func (co *coroutine) body(yield func(struct{}) bool) {
 }
 
 // enter lets the body run until it yields or ends.
-func (r *Run) enter(co *coroutine) {
-	resumer := r.frame.coroutine
+func (co *coroutine) enter() {
+	resumer := co.run.frame.coroutine
 	if resumer != nil {
 		resumer.status = Normal
 	}
 	co.status = Running
-	r.switchTo(co, func() { co.next() })
+	co.switchTo(func() { co.next() })
 	if resumer != nil {
 		resumer.status = Running
 	}
@@ -161,7 +162,8 @@ func (r *Run) enter(co *coroutine) {
 
 // switchTo calls resume, which runs on the body's goroutine, in the frame in
 // which the body was suspended.
-func (r *Run) switchTo(co *coroutine, resume func()) {
+func (co *coroutine) switchTo(resume func()) {
+	r := co.run
 	resumer := r.frame
 	co.nestedAtResume, co.deadlinesAtResume = resumer.nested(), len(r.deadlines)
 	r.frame = co.frame
@@ -206,7 +208,7 @@ func (r *Run) closeUnreachable() (n int) {
 	interrupt := r.interrupt
 	for co := range r.coroutines {
 		if co.status == Suspended && co.handle.Value() == nil {
-			r.close(co)
+			co.close()
 			n++
 		}
 	}
@@ -220,17 +222,17 @@ func (r *Run) closeUnreachable() (n int) {
 
 // close unwinds a suspended body. Meanwhile no code of it may run, and so the
 // run is interrupted.
-func (r *Run) close(co *coroutine) {
+func (co *coroutine) close() {
 	if co.status != Suspended || co.next == nil {
 		return
 	}
-	r.setInterrupt(&Interrupt{Cause: Closed})
-	r.switchTo(co, co.stop)
+	co.run.setInterrupt(&Interrupt{Cause: Closed})
+	co.switchTo(co.stop)
 }
 
 // closeCoroutines unwinds every coroutine at the end of the run.
 func (r *Run) closeCoroutines() {
 	for co := range r.coroutines {
-		r.close(co)
+		co.close()
 	}
 }

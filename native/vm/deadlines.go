@@ -39,6 +39,14 @@ func (d *deadlines) pop() deadline {
 // nearest is the soonest of all that are open.
 func (d deadlines) nearest() time.Duration { return d[len(d)-1].nearest }
 
+// end makes the deadline of an index pass now.
+func (d deadlines) end(index int, now time.Duration) {
+	d[index].at = min(d[index].at, now)
+	for i := index; i < len(d); i++ {
+		d[i].nearest = min(d[i].nearest, now)
+	}
+}
+
 // outermostPassed returns the index of the outermost deadline that has passed by
 // now. One must have.
 func (d deadlines) outermostPassed(now time.Duration) int {

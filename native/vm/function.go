@@ -35,5 +35,5 @@ func (r *Run) leaveGo(L *lua.LState) {
 	if err, ok := p.(*lua.ApiError); ok {
 		panic(err)
 	}
-	L.RaiseError("%s", r.incident(p).Object.String())
+	L.RaiseError("%s", r.incidents.panicked(p).Object.String())
 }

@@ -13,11 +13,11 @@ import (
 // machine is a run with the functions that the tests' scripts need.
 type machine struct {
 	*Run
-	t *testing.T
+	t testing.TB
 }
 
 // start makes a run in fake time: each safepoint poll lets 1 ms pass.
-func start(t *testing.T, cfg Config) *machine {
+func start(t testing.TB, cfg Config) *machine {
 	t.Helper()
 	if cfg.Clock == nil {
 		cfg.Clock = clock.NewDual(clock.System())

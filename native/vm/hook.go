@@ -18,6 +18,10 @@ func (h *hook) Done() <-chan struct{} {
 		h.meter.left--
 		return nil
 	}
+	if (*Run)(h).begin() && !h.meter.alarm.Load() {
+		h.meter.left--
+		return nil
+	}
 	if (*Run)(h).poll() {
 		return closed
 	}
@@ -65,9 +69,23 @@ func (r *Run) poll() (interrupted bool) {
 // interrupt if there is one. Each loop of a library function that a script can
 // make long calls it, and so does each that calls back into Lua.
 func (r *Run) Step(n int) {
-	if !r.meter.take(n) && r.poll() {
+	if r.meter.take(n) || r.begin() && r.meter.take(n) {
+		return
+	}
+	r.meter.exceed(n)
+	if r.poll() {
 		r.RaiseInterrupt()
 	}
+}
+
+// begin is called before the first step on a thread. gopher-lua's protected call
+// has set the thread's Panic to its own.
+func (r *Run) begin() bool {
+	if !r.meter.resume() {
+		return false
+	}
+	r.frame.thread.Panic = raised
+	return true
 }
 
 // Steps is how many steps the run has taken.

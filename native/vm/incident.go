@@ -15,12 +15,17 @@ const internalError = "internal error"
 // incidentsMax bounds the errors that a run keeps for the host's log.
 const incidentsMax = 10
 
-// RecordIncident keeps an error for the host's log that no script may see.
-func (r *Run) RecordIncident(err error) {
-	if len(r.incidents) < incidentsMax {
-		r.incidents = append(r.incidents, err)
+// incidents are errors for the host's log that no script may see.
+type incidents []error
+
+func (i *incidents) record(err error) {
+	if len(*i) < incidentsMax {
+		*i = append(*i, err)
 	}
 }
+
+// RecordIncident keeps an error for the host's log that no script may see.
+func (r *Run) RecordIncident(err error) { r.incidents.record(err) }
 
 // Incidents returns what was kept for the host's log: Go panics that were turned
 // into errors of the script, and errors of modules. Scripts never see their text.
@@ -30,43 +35,41 @@ func (r *Run) Incidents() []error { return r.incidents }
 // a thread has too many calls open.
 const callDepth = "lua callstack overflow"
 
-// stackOverflow is what a script sees of it, behind a position.
-const stackOverflow = lua.LString("stack overflow")
-
-// positionIn returns the position of the first Lua function in a traceback of
-// gopher-lua, in the form that begins an error message.
-func positionIn(trace string) string {
-	for line := range strings.Lines(trace) {
-		where, _, ok := strings.Cut(strings.TrimPrefix(line, "\t"), " in ")
-		if ok && strings.HasSuffix(where, ":") && !strings.HasPrefix(where, "[G]") {
-			return where + " "
-		}
-	}
-	return ""
-}
-
 // noPosition is how gopher-lua's PCall fails for a frame that hasn't run an
 // instruction: that of a tail call whose arguments have filled the registry.
 const noPosition = "index out of range [-1]"
 
 // fromPCall is the error of a PCall that panicked itself, as it does when the
 // registry is full.
-func (r *Run) fromPCall(p any) *lua.ApiError {
+func (i *incidents) fromPCall(p any) *lua.ApiError {
 	if err, ok := p.(*lua.ApiError); ok {
 		return err
 	}
 	if err, ok := p.(error); ok && strings.Contains(err.Error(), noPosition) {
-		return r.incident(callDepth)
+		return i.panicked(callDepth)
 	}
-	return r.incident(p)
+	return i.panicked(p)
 }
 
-// incident keeps a Go panic for the host and returns what the script sees.
-func (r *Run) incident(p any) *lua.ApiError {
+// fromThread is the error of a Go panic that a thread's protected call has caught.
+func (i *incidents) fromThread(caught *lua.ApiError) *lua.ApiError {
+	err := i.panicked(caught.Object.String())
+	err.StackTrace = caught.StackTrace
+	if stack := parseTraceback(caught.StackTrace); err.Object == stackOverflow && len(stack) > 0 {
+		err.Object = lua.LString(fmt.Sprintf("%s:%d: ", stack[0].File, stack[0].Line)) + stackOverflow
+	}
+	return err
+}
+
+// stackOverflow is the error of a thread on which too many calls are open.
+const stackOverflow = lua.LString("stack overflow")
+
+// panicked records a Go panic and returns the error that the script sees.
+func (i *incidents) panicked(p any) *lua.ApiError {
 	if p == callDepth {
 		return &lua.ApiError{Type: lua.ApiErrorRun, Object: stackOverflow}
 	}
-	r.RecordIncident(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+	i.record(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
 	return &lua.ApiError{Type: lua.ApiErrorRun, Object: lua.LString(internalError)}
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	lua "github.com/yuin/gopher-lua"
+
 	"github.com/tidelock-lua/tidelock/native/clock"
 )
 
@@ -32,6 +34,31 @@ type Interrupt struct {
 	// Reason is the cause of a cancellation.
 	Reason error
 	owner  int // index in the stack of deadlines; 0 is the run itself
+
+	last  *lua.LState // the thread that it has unwound last
+	calls []openCall  // that were open on the threads that it has unwound
+}
+
+// callsMax bounds the calls that an interrupt notes: the threads that it unwinds
+// may be many.
+const callsMax = 10 * traceEnds
+
+// passes notes the calls that are open on L, which the interrupt is about to
+// unwind. A thread is unwound by several steps; the first shows all of its calls.
+func (i *Interrupt) passes(L *lua.LState) {
+	if i.last != L && i.Cause != Closed && len(i.calls) < callsMax {
+		i.last = L
+		i.calls = appendCalls(i.calls, L)
+	}
+}
+
+// InterruptStack returns where the run was when it was interrupted, the innermost
+// function first.
+func (r *Run) InterruptStack() []Frame {
+	if r.interrupt == nil {
+		return nil
+	}
+	return r.frames(r.interrupt.calls)
 }
 
 // DeadlineExceeded is the whole text of the error that a frame raises whose
@@ -63,6 +90,9 @@ func (r *Run) setInterrupt(i *Interrupt) {
 // checkLimits sets the interrupt if the run is cancelled, or a deadline or the
 // instruction limit has passed by now. It reports whether there is one.
 func (r *Run) checkLimits(now time.Duration) bool {
+	if r.stop != nil && r.stop.Err() != nil && r.stopFrame < len(r.deadlines) {
+		r.deadlines.end(r.stopFrame, now)
+	}
 	switch {
 	case r.ctx.Err() != nil:
 		r.setInterrupt(&Interrupt{Cause: Cancelled, Reason: context.Cause(r.ctx)})
@@ -100,5 +130,11 @@ func (r *Run) RaiseInterrupt() {
 // RaiseLimit ends the whole run, because it has exceeded a limit of this value.
 func (r *Run) RaiseLimit(limit Cause, value int64) {
 	r.setInterrupt(&Interrupt{Cause: limit, Value: value})
+	r.RaiseInterrupt()
+}
+
+// RaiseCancelled ends the whole run for a reason of the host's own.
+func (r *Run) RaiseCancelled(reason error) {
+	r.setInterrupt(&Interrupt{Cause: Cancelled, Reason: reason})
 	r.RaiseInterrupt()
 }

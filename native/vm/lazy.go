@@ -2,7 +2,7 @@ package vm
 
 import lua "github.com/yuin/gopher-lua"
 
-// Lazy makes tables that start empty and fill at the first touch, so that a
+// Lazy makes tables that start empty and are filled at the first touch, so that a
 // run pays only for the libraries its script uses. One Lazy serves all runs;
 // each of its tables is a script's own.
 //
@@ -11,17 +11,17 @@ import lua "github.com/yuin/gopher-lua"
 // rawset, getmetatable, setmetatable) call [Materialize] first, so that a script
 // never sees the difference.
 type Lazy struct {
-	fill func(*lua.LTable)
-	meta *lua.LTable // never written after NewLazy: all runs share it
+	materialize func(*lua.LTable)
+	meta        *lua.LTable // never written after NewLazy: all runs share it
 }
 
 // lazyKey is where a hidden metatable keeps its Lazy. A script may use the
 // same key in a metatable of its own, but has no value of that type.
 const lazyKey = 1
 
-// NewLazy returns a maker of tables whose fields fill sets.
-func NewLazy(fill func(*lua.LTable)) *Lazy {
-	z := &Lazy{fill: fill, meta: &lua.LTable{Metatable: lua.LNil}}
+// NewLazy returns a maker of tables whose fields materialize sets.
+func NewLazy(materialize func(*lua.LTable)) *Lazy {
+	z := &Lazy{materialize: materialize, meta: &lua.LTable{Metatable: lua.LNil}}
 	z.meta.RawSetInt(lazyKey, &lua.LUserData{Value: z, Metatable: lua.LNil})
 	z.meta.RawSetString("__index", NewFunction(func(L *lua.LState) int {
 		t := L.CheckTable(1)
@@ -41,7 +41,7 @@ func NewLazy(fill func(*lua.LTable)) *Lazy {
 // Table returns a new, unfilled table.
 func (z *Lazy) Table() *lua.LTable { return &lua.LTable{Metatable: z.meta} }
 
-// Attach makes t an unfilled table. What it has stays, unless fill replaces it.
+// Attach makes t an unfilled table. What it has stays, unless materialize replaces it.
 func (z *Lazy) Attach(t *lua.LTable) { t.Metatable = z.meta }
 
 // Materialize fills t if it is a lazy table that hasn't been filled yet.
@@ -56,6 +56,6 @@ func Materialize(t *lua.LTable) {
 	}
 	if z, ok := hidden.Value.(*Lazy); ok {
 		t.Metatable = lua.LNil
-		z.fill(t)
+		z.materialize(t)
 	}
 }

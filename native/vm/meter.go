@@ -18,6 +18,7 @@ const slowInterval = time.Millisecond
 type meter struct {
 	left     int32       // steps until the next poll
 	granted  int32       // what left was last set to
+	held     int32       // of left, until the thread that runs now takes its first step
 	interval int32       // steps between two polls, as far as the limit allows
 	alarm    atomic.Bool // set by the memory watcher: poll at once
 	steps    int64       // that were counted when left was last set
@@ -29,15 +30,35 @@ func newMeter(limit int64, now time.Duration) meter {
 	return meter{interval: pollIntervalMax, limit: limit, polledAt: now}
 }
 
-// take counts n steps, and reports whether that takes no poll.
+// take counts n steps if that takes no poll, and reports whether it has.
 func (m *meter) take(n int) bool {
 	if n <= int(m.left) && !m.alarm.Load() {
 		m.left -= int32(n)
 		return true
 	}
+	return false
+}
+
+// exceed counts n steps that take a poll.
+func (m *meter) exceed(n int) {
 	m.steps += int64(n) - int64(m.left)
 	m.left = 0
-	return false
+}
+
+// hold sets the steps until the next poll aside, so that the next step is noticed.
+func (m *meter) hold() {
+	if m.held == 0 {
+		m.held, m.granted, m.left = m.left, m.granted-m.left, 0
+	}
+}
+
+// resume gives back what was set aside, and reports whether something was.
+func (m *meter) resume() bool {
+	if m.held == 0 {
+		return false
+	}
+	m.granted, m.left, m.held = m.granted+m.held, m.left+m.held, 0
+	return true
 }
 
 // total is how many steps have been taken.
@@ -46,6 +67,7 @@ func (m *meter) total() int64 { return m.steps + int64(m.granted-m.left) }
 // restart begins the next poll interval. It ends at the limit if that is near.
 func (m *meter) restart() {
 	m.steps = m.total()
+	m.held = 0
 	m.granted = m.interval
 	if m.limit > 0 {
 		m.granted = int32(min(int64(m.interval), max(m.limit-m.steps, 0)))
@@ -56,7 +78,7 @@ func (m *meter) restart() {
 // stop makes the next step poll.
 func (m *meter) stop() {
 	m.steps = m.total()
-	m.granted, m.left = 0, 0
+	m.granted, m.left, m.held = 0, 0, 0
 }
 
 // polled begins the next interval at a poll that takes place now. The interval

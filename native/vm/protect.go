@@ -28,7 +28,7 @@ func (r *Run) retResults(L, t *lua.LState, err *lua.ApiError) (int, lua.LValue) 
 		r.DropTrace()
 		return 0, err.Object
 	}
-	return r.moveResults(L, t), nil
+	return r.threads.putResults(L, t), nil
 }
 
 // messageHandler makes the handler that gopher-lua calls on a failing thread.
@@ -38,6 +38,7 @@ func (r *Run) retResults(L, t *lua.LState, err *lua.ApiError) (int, lua.LValue) 
 func messageHandler(r *Run, handler lua.LValue) *lua.LFunction {
 	return &lua.LFunction{IsG: true, GFunction: func(L *lua.LState) int {
 		result := L.Get(1)
+		L.Panic = raised
 		if r.interrupt == nil {
 			L.Push(handler)
 			L.Push(result)

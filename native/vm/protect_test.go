@@ -72,6 +72,6 @@ func TestErrorShowsNoHeapAddress(t *testing.T) {
 		m.expect("true", `
 			local x
 			local _, err = pcall(function() return x[`+key+`] end)
-			return err:find("0x", 1, true) == nil and err:find("as key", 1, true) ~= nil`)
+			return err:find("0x", 1, true) == nil and err:find("attempt to index", 1, true) ~= nil`)
 	}
 }

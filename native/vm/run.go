@@ -47,6 +47,10 @@ type Config struct {
 	// called at every safepoint poll, so that a test in fake time can let time
 	// pass while a script spins.
 	Yield func()
+	// Instead says what to use in the place of a global or a field of one that
+	// scripts don't have, such as "os.getenv", for the error of a script that uses
+	// it. "" is nothing. nil disables it.
+	Instead func(name string) string
 	// OnInterrupt is called for each frame that was interrupted at its deadline,
 	// with the time from the deadline until it had unwound. nil disables it.
 	OnInterrupt func(lag time.Duration)
@@ -68,6 +72,8 @@ type Run struct {
 
 	clock     *clock.Dual
 	deadlines deadlines
+	stop      context.Context // whose end is a deadline of stopFrame; nil for none
+	stopFrame int             // index in deadlines
 	processor processor
 	limits    Limits
 	ctx       context.Context // plain Go context of the run, ends with the run
@@ -79,8 +85,11 @@ type Run struct {
 
 	host        any
 	values      values
+	instead     func(name string) string // nil for none
+	hints       map[hintKey]string
+	chunks      []*lua.FunctionProto // that were made functions
 	trace       trace
-	incidents   []error
+	incidents   incidents
 	atEnd       []func()
 	onInterrupt func(lag time.Duration) // nil for none
 }
@@ -91,7 +100,7 @@ func NewRun(cfg Config) *Run {
 	now := cfg.Clock.ElapsedMax()
 	r := &Run{
 		meter: newMeter(cfg.Limits.Instructions, now), processor: newProcessor(&cfg, now),
-		clock: cfg.Clock, limits: cfg.Limits, host: cfg.Host, onInterrupt: cfg.OnInterrupt,
+		clock: cfg.Clock, limits: cfg.Limits, host: cfg.Host, onInterrupt: cfg.OnInterrupt, instead: cfg.Instead,
 	}
 	r.meter.restart()
 	r.memory.init(cfg.Limits.MemoryBytes, cfg.Memory)

@@ -69,6 +69,17 @@ func (p *threadPool) put(t *lua.LState) {
 	}
 }
 
+// putResults pushes all that lies on t's stack on L's, puts t back, and returns how
+// many they are.
+func (p *threadPool) putResults(L, t *lua.LState) int {
+	n := t.GetTop()
+	for i := 1; i <= n; i++ {
+		L.Push(t.Get(i))
+	}
+	p.put(t)
+	return n
+}
+
 // live returns the threads besides root that are still in use, or were a moment
 // ago.
 func (p *threadPool) live() []*lua.LState {

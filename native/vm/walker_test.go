@@ -30,7 +30,7 @@ func inUse() int64 {
 	return int64(m.HeapAlloc + m.StackInuse)
 }
 
-func TestWalkerFindsAboutWhatValuesTake(t *testing.T) {
+func TestWalkerEstimatesWhatValuesTake(t *testing.T) {
 	for name, source := range map[string]string{
 		"empty tables":             `for i = 1, 50000 do all[i] = {} end`,
 		"arrays":                   `for i = 1, 50000 do all[i] = {i + 0.5, i + 0.25, i + 0.125} end`,

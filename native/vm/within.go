@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"context"
 	"time"
 
 	lua "github.com/yuin/gopher-lua"
@@ -15,6 +16,7 @@ type CallResult struct {
 	InDoubt bool
 
 	run    *Run
+	calls  []openCall  // that were open when its deadline passed
 	thread *lua.LState // holds the results; nil if it raised
 	err    *lua.ApiError
 }
@@ -24,10 +26,27 @@ type CallResult struct {
 // its caller can clean up; the caller passes the result on by
 // [CallResult.Finish].
 func (r *Run) Within(L *lua.LState, at time.Duration, fn, n int) CallResult {
+	return r.within(L, at, fn, n)
+}
+
+// WithinContext is like [Run.Within], but the function is interrupted once ctx is
+// done. It may not be called inside itself.
+func (r *Run) WithinContext(L *lua.LState, ctx context.Context, fn, n int) CallResult {
+	r.stop, r.stopFrame = ctx, len(r.deadlines)
+	result := r.within(L, never, fn, n)
+	r.stop = nil
+	return result
+}
+
+func (r *Run) within(L *lua.LState, at time.Duration, fn, n int) CallResult {
 	r.deadlines.push(at)
 	t, err := r.call(L, fn, n, nil)
+	var calls []openCall
+	if r.interrupt != nil {
+		calls = r.interrupt.calls
+	}
 	closed, expired := r.closeDeadline()
-	return CallResult{Expired: expired, InDoubt: closed.inDoubt, run: r, thread: t, err: err}
+	return CallResult{Expired: expired, InDoubt: closed.inDoubt, run: r, calls: calls, thread: t, err: err}
 }
 
 // closeDeadline closes the innermost deadline and removes the interrupt if it
@@ -35,11 +54,13 @@ func (r *Run) Within(L *lua.LState, at time.Duration, fn, n int) CallResult {
 // time has passed and none around it has.
 func (r *Run) closeDeadline() (innermost deadline, expired bool) {
 	now := r.clock.ElapsedMax()
-	if r.interrupt == nil || r.interrupt.Cause == Deadline {
+	if before := r.interrupt; before == nil || before.Cause == Deadline {
 		// Check once more: a function that returned after its deadline has
 		// expired too, and one around it may have passed meanwhile.
 		r.interrupt = nil
-		r.checkLimits(now)
+		if r.checkLimits(now) && before != nil {
+			r.interrupt.last, r.interrupt.calls = before.last, before.calls
+		}
 	}
 	innermost = r.deadlines.pop()
 	if i := r.interrupt; i == nil || i.Cause != Deadline || i.owner != len(r.deadlines) {
@@ -66,13 +87,14 @@ func (c CallResult) Finish(L *lua.LState, lead ...lua.LValue) int {
 	case c.run.interrupt != nil:
 		c.run.RaiseInterrupt()
 	case c.Expired:
+		c.run.trace.value, c.run.trace.calls = lua.LString(DeadlineExceeded), c.calls
 		L.Error(lua.LString(DeadlineExceeded), 0)
 	case c.err != nil:
-		c.run.keepTrace(c.err)
+		c.run.trace.keep(c.err)
 		L.Error(c.err.Object, 0)
 	}
 	for _, v := range lead {
 		L.Push(v)
 	}
-	return len(lead) + c.run.moveResults(L, c.thread)
+	return len(lead) + c.run.threads.putResults(L, c.thread)
 }

@@ -104,7 +104,21 @@ var removed = map[string]string{
 	"math.tointeger":        "that is Lua 5.3's",
 	"string.pack":           "that is Lua 5.3's",
 	"coroutine.isyieldable": "that is Lua 5.3's",
+	"null":                  "Lua's is nil, that of documents native.json.null",
+	"None":                  "Lua's is nil",
+	"undefined":             "Lua's is nil",
+	"True":                  "Lua's is true",
+	"False":                 "Lua's is false",
+	"this":                  "Lua's is self, in functions that are defined with a colon",
+	"require_once":          "use require",
+	"console":               "use print, or native.log",
+	"JSON":                  "use native.json",
+	"Math":                  "Lua's is math",
 }
+
+// Instead returns what to use in the place of a name that Lua or another language
+// has and scripts don't, such as "os.getenv", "" if there is nothing to say.
+func Instead(name string) string { return removed[name] }
 
 // checker walks a chunk and collects its mistakes.
 type checker struct {

@@ -18,7 +18,7 @@ func TestCompileReportsSyntaxErrorsAsLuaDoes(t *testing.T) {
 	}{
 		{"symbol", "x = = 1", "test:1: syntax error near '='", 5},
 		{"word on a later line", "x = 1\r\n\ny = then", "test:3: syntax error near 'then'", 5},
-		{"end of the source", "x = 1\nif x then\n", "test:3: syntax error near '<eof>'", 0},
+		{"end of the source", "x = 1\nif x then\n", "test:3: 'end' expected (to close 'if' at line 2) near '<eof>'", 0},
 		{"open string", "x = 'abc\n'", "test:1: unfinished string near 'abc'", 0},
 		{"open long string", "x = [[abc\n", "test:2: unfinished long string near '<eof>'", 0},
 		{"open comment", "--[[abc\n\n", "test:3: unfinished long comment near '<eof>'", 0},

@@ -63,19 +63,33 @@ func parseError(file, source string, err error) *SyntaxError {
 	if !errors.As(err, &at) {
 		return recovered(file, err)
 	}
+	r := read(file, source, at)
 	message := at.Message
 	if words, ok := parserMessages[message]; ok {
 		message = words
 	}
-	if at.Pos.Line == parse.EOF {
-		return &SyntaxError{File: file, Line: 1 + newlines(source), Message: message + " near '<eof>'"}
+	if message == "syntax error" {
+		e := &SyntaxError{File: file, Message: r.message()}
+		e.Line, e.Column = r.at.Pos.Line, r.at.Pos.Column
+		if r.at.Type == parse.TString {
+			e.Line = at.Pos.Line // where it ends
+		}
+		return e
 	}
-	message += " near '" + printable(at.Token) + "'"
+	if at.Pos.Line == parse.EOF {
+		return &SyntaxError{File: file, Line: 1 + newlines(source), Message: message + " near '<eof>'" + r.begun(message)}
+	}
+	near := message + " near '" + printable(at.Token) + "'"
 	if at.Pos.Column == 0 { // the scanner is behind a newline that it didn't expect
-		return &SyntaxError{File: file, Line: at.Pos.Line - 1, Message: message}
+		return &SyntaxError{File: file, Line: at.Pos.Line - 1, Column: r.columnAfter(at.Pos.Line - 1), Message: near + ": its closing quote is missing on this line"}
 	}
 	column := tokenColumn(source, at.Pos.Line, at.Pos.Column, at.Token)
-	return &SyntaxError{File: file, Line: at.Pos.Line, Column: column, Message: message}
+	if message == "unexpected symbol" {
+		if hint := character(r.line(at.Pos.Line), column); hint != "" {
+			near = hint
+		}
+	}
+	return &SyntaxError{File: file, Line: at.Pos.Line, Column: column, Message: near}
 }
 
 // compilerMessages maps messages of gopher-lua's compiler to Lua's.

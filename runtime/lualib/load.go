@@ -24,9 +24,9 @@ func (c call) mode() (textAllowed bool, mode string) {
 	return strings.Contains(mode, "t"), mode
 }
 
-// load reads a chunk from a function that returns it piece by piece. As in Lua
-// 5.1 an error of that function is an error of the chunk; as in Lua 5.2 the chunk
-// may be a string.
+// load reads a source from a function that returns it chunk by chunk. As in Lua
+// 5.1 an error of that function is an error of the source; as in Lua 5.2 the
+// source may be a string.
 func (lib *Library) load(c call) int {
 	if _, ok := c.Get(1).(lua.LString); ok {
 		return lib.loadString(c)
@@ -41,19 +41,19 @@ func (lib *Library) load(c call) int {
 			c.Push(err)
 			return 2
 		}
-		var piece lua.LValue = lua.LNil
+		var chunk lua.LValue = lua.LNil
 		if n > 0 {
-			piece = c.Get(-n)
+			chunk = c.Get(-n)
 		}
 		c.Pop(1 + n)
-		switch piece := piece.(type) {
+		switch chunk := chunk.(type) {
 		case lua.LString:
-			if piece == "" {
+			if chunk == "" {
 				return lib.loadChunk(c, name, source.String())
 			}
-			source.text(string(piece))
+			source.text(string(chunk))
 		case lua.LNumber:
-			source.text(formatNumber(float64(piece)))
+			source.text(formatNumber(float64(chunk)))
 		case *lua.LNilType:
 			return lib.loadChunk(c, name, source.String())
 		default:

@@ -1,9 +1,9 @@
--- Imports the names of languages, scripts and regions, once for each version
--- of the data, however often and wherever it is started.
+-- Imports the names of languages, scripts and regions. Each version of the data
+-- is imported once, however often and on how many machines this script starts.
 --
 --   tidelock run scripts/examples/import.lua --event @scripts/examples/names.json
 
-local BATCH = 100 -- entries that one transaction takes
+local BATCH = 100 -- entries of one transaction, at most 100
 
 local function import_everything(event)
   local names, imports = native.db.open("names"), native.db.open("imports")

@@ -1,22 +1,24 @@
--- Imports one of the Unihan files of Unicode, 100,000 lines and more of
+-- Imports one of the Unihan files of Unicode from a server. Such a file has
+-- 100,000 lines and more, like
 --
 --   U+3400<tab>kCangjie<tab>TM
 --
--- as they arrive from a server, so that memory doesn't depend on how many they
--- are: into native.db, or with {"sql": "connection"} into a table of PostgreSQL
--- or SQLite. It may be run again, and while it runs a second one skips.
+-- The lines are imported as they arrive, so memory doesn't depend on their
+-- number. They go into native.db, or with {"sql": "connection"} into a table of
+-- PostgreSQL or SQLite. The import can be repeated. While it runs, a second one
+-- skips.
 --
 --   TIDELOCK_LIMITS__MAX_DATA_OPS=200000 \
 --   tidelock run scripts/examples/stream_import.lua --allow-net files.example.com --timeout 5m \
 --     --event '{"url": "https://files.example.com/Unihan_DictionaryLikeData.txt"}'
 --
--- Each document that is put is one operation, and there are more than a run may
--- have unless it is told so.
+-- Each put document is one data operation. The file has more lines than the
+-- default limit of a run, so the limit is raised.
 
-local BATCH = 100 -- rows of one write: what one transaction of native.db takes
+local BATCH = 100 -- rows of one write; a transaction of native.db takes at most 100
 
--- batches reads the stream, calls write with one list of up to BATCH records
--- after the other, and returns how many records there were.
+-- batches reads the stream, calls write with lists of up to BATCH records, and
+-- returns the number of records.
 local function batches(stream, write)
   local count, batch = 0, {}
   for record in stream:csv{ separator = "\t", comment = "#" } do
@@ -33,8 +35,8 @@ local function batches(stream, write)
   return count
 end
 
--- Each batch is a transaction: an import that breaks off leaves those it has
--- done, and the next one puts the same again.
+-- Each batch is a transaction. An import that breaks off leaves the batches that
+-- it has written, and the next import writes them again.
 local function to_documents(stream)
   local unihan = native.db.open("unihan")
   return batches(stream, function(batch)
@@ -47,15 +49,15 @@ local function to_documents(stream)
   end)
 end
 
--- All is one transaction: others see the rows of the import before until this
--- one is complete.
+-- The whole import is one transaction. Others see the rows of the previous import
+-- until this one is complete.
 local function to_table(connection, stream)
   local db = native.sql.open(connection)
   db:exec("CREATE TABLE IF NOT EXISTS unihan (character text, property text, value text, PRIMARY KEY (character, property))")
   return db:transaction(function(tx)
     tx:exec("DELETE FROM unihan")
     return batches(stream, function(batch)
-      local places, values = {}, {} -- both kinds of server take $1, $2 ...
+      local places, values = {}, {} -- PostgreSQL and SQLite both accept $1, $2 ...
       for i, record in ipairs(batch) do
         local n = #values
         places[i] = ("($%d, $%d, $%d)"):format(n + 1, n + 2, n + 3)
@@ -67,7 +69,7 @@ local function to_table(connection, stream)
 end
 
 return function(event)
-  -- The run's own limit, --timeout, may well end before this lease.
+  -- The run's time limit, --timeout, may end before this lease.
   local ran, count = native.lock.with("import-unihan", { lease_ms = 600000 }, function()
     local response = native.http.get(event.url, { stream = true })
     if response.status ~= 200 then

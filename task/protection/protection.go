@@ -1,16 +1,17 @@
 // Package protection keeps a task of Amazon ECS from being ended by a
 // deployment or by scaling in while it has work.
 //
-// The platform would send SIGTERM, and SIGKILL two minutes later at the most:
-// too soon for long scripts. Its agent is asked when work begins and when none
-// is left, not for each run. Work never waits for the agent, and no failure
-// keeps it from being asked again.
+// Without protection the platform sends SIGTERM, and SIGKILL two minutes later at
+// the most: too soon for long scripts. Its agent is called when work begins and
+// when none is left, not for each run. Work never waits for the agent, and calls
+// that fail are repeated.
 package protection
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -22,17 +23,22 @@ import (
 )
 
 const (
-	look   = time.Second      // how often the task is looked at: what is shorter needs no protection
-	linger = 10 * time.Second // for so long without work, protection stays
+	pollInterval = time.Second      // of the task's work: what is shorter needs no protection
+	idleTime     = 10 * time.Second // without work, until protection ends
 
-	// lasts is what is asked for: the platform's own default. It is asked for
-	// anew after half of it, and ends by itself when the task is no more.
-	lasts = 2 * time.Hour
+	// protectionTime is the time for which protection is requested, the platform's
+	// own default. It is renewed after half of it, and ends by itself when the task
+	// is no more.
+	protectionTime = 2 * time.Hour
 
-	callTime   = 2 * time.Second // of one call of the agent
-	answerMax  = 64 << 10        // bytes of its answer
-	pauseFirst = time.Second     // after a call that failed, with full jitter
-	pauseMax   = time.Minute
+	// expiryMax is how far the expiry in the agent's response may be from the one
+	// that was requested: the platform's clock is another one.
+	expiryMax = 5 * time.Minute
+
+	callTimeout = 2 * time.Second // of one call of the agent
+	responseMax = 64 << 10        // bytes of its response
+	backoffMin  = time.Second     // after a call that failed, with full jitter
+	backoffMax  = time.Minute
 )
 
 // Agent is the container agent of a task.
@@ -47,28 +53,31 @@ type Agent struct {
 // ECS_AGENT_URI.
 func New(uri string, log *zap.Logger) *Agent {
 	return &Agent{
-		url:    strings.TrimSuffix(uri, "/") + "/task-protection/v1/state",
-		client: &http.Client{Transport: &http.Transport{}}, // no proxy: the agent is on this machine
+		url: strings.TrimSuffix(uri, "/") + "/task-protection/v1/state",
+		client: &http.Client{
+			Transport:     &http.Transport{}, // no proxy: the agent is on this machine
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
 		log:    log,
 		jitter: rand.Float64,
 	}
 }
 
-// keeping is what Keep knows.
-type keeping struct {
+// keeper is the state of Keep.
+type keeper struct {
 	*Agent
 	since    time.Time // protected since, zero if not
-	unsure   bool      // the last call failed: it may have got through
+	inDoubt  bool      // the last call failed: it may have had its effect
 	lastBusy time.Time
-	notUntil time.Time // the next call
-	pause    time.Duration
-	warned   string // the trouble that was logged last
+	nextCall time.Time // not before
+	backoff  time.Duration
+	logged   string // the error that was logged last
 }
 
-// Keep protects the task while busy says that it has work, until ctx ends.
+// Keep protects the task while busy reports that it has work, until ctx ends.
 func (a *Agent) Keep(ctx context.Context, busy func() bool) {
-	k := keeping{Agent: a, pause: pauseFirst}
-	ticker := time.NewTicker(look)
+	k := keeper{Agent: a, backoff: backoffMin}
+	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	for {
 		select {
@@ -81,15 +90,15 @@ func (a *Agent) Keep(ctx context.Context, busy func() bool) {
 }
 
 // tick calls the agent if something has to change.
-func (k *keeping) tick(ctx context.Context, busy bool) {
+func (k *keeper) tick(ctx context.Context, busy bool) {
 	now := time.Now()
 	if busy {
 		k.lastBusy = now
 	}
 	protected := !k.since.IsZero()
-	want := busy || protected && now.Sub(k.lastBusy) < linger
-	renew := protected && now.Sub(k.since) >= lasts/2
-	if want == protected && !renew && !k.unsure || now.Before(k.notUntil) {
+	want := busy || protected && now.Sub(k.lastBusy) < idleTime
+	renew := protected && now.Sub(k.since) >= protectionTime/2
+	if want == protected && !renew && !k.inDoubt || now.Before(k.nextCall) {
 		return
 	}
 	err := k.set(ctx, want)
@@ -97,48 +106,73 @@ func (k *keeping) tick(ctx context.Context, busy bool) {
 	case err != nil:
 		k.failed(err)
 	case want:
-		k.settled(now, "the task is protected: it has work")
+		k.changed(now, "the task is protected: it has work")
 	default:
-		k.settled(time.Time{}, "the task is not protected any more: it has no work")
+		k.changed(time.Time{}, "the task is not protected any more: it has no work")
 	}
 }
 
-func (k *keeping) settled(since time.Time, text string) {
+func (k *keeper) changed(since time.Time, text string) {
 	if k.since.IsZero() != since.IsZero() {
 		k.log.Info(text)
 	}
-	k.since, k.unsure, k.notUntil, k.pause, k.warned = since, false, time.Time{}, pauseFirst, ""
+	k.since, k.inDoubt, k.nextCall, k.backoff, k.logged = since, false, time.Time{}, backoffMin, ""
 }
 
-// failed puts the next call off, and warns once of each trouble.
-func (k *keeping) failed(err error) {
-	if text := err.Error(); text != k.warned {
+// failed puts the next call off, and logs each error once.
+func (k *keeper) failed(err error) {
+	if text := err.Error(); text != k.logged {
 		k.log.Warn("the protection of the task could not be changed; it is tried again", zap.Error(err))
-		k.warned = text
+		k.logged = text
 	}
-	k.unsure = true
-	k.notUntil = time.Now().Add(time.Duration(k.jitter() * float64(k.pause)))
-	k.pause = min(2*k.pause, pauseMax)
-	if !k.since.IsZero() && time.Since(k.since) >= lasts {
+	k.inDoubt = true
+	k.nextCall = time.Now().Add(time.Duration(k.jitter() * float64(k.backoff)))
+	k.backoff = min(2*k.backoff, backoffMax)
+	if !k.since.IsZero() && time.Since(k.since) >= protectionTime {
 		k.since = time.Time{} // it has ended by itself
 	}
 }
 
-// answer is what the agent says; one of its fields is there.
-type answer struct {
-	Protection *struct{}                        // done
-	Failure    *struct{ Reason, Detail string } // the platform says no: DEPLOYMENT_BLOCKED
-	Error      *struct{ Code, Message string }  // it couldn't be asked
+// result is the agent's response; one of its fields is set.
+type result struct {
+	Protection *state                           // done
+	Failure    *struct{ Reason, Detail string } // the platform refuses: DEPLOYMENT_BLOCKED
+	Error      *struct{ Code, Message string }  // the platform could not be reached
 }
 
-// set asks the agent once.
+// state is the protection of a task.
+type state struct {
+	ProtectionEnabled *bool
+	ExpirationDate    *time.Time // nil without protection
+	TaskArn           string
+}
+
+// check returns nil if s is the state that was requested: protection until an
+// expiry, or none.
+func (s state) check(enabled bool, expiry time.Time) error {
+	switch {
+	case s.TaskArn == "" || s.ProtectionEnabled == nil:
+		return errors.New("the agent's response names no task and its state")
+	case *s.ProtectionEnabled != enabled:
+		return fmt.Errorf("protection=%v was requested, and the agent's response says %v", enabled, *s.ProtectionEnabled)
+	case enabled && s.ExpirationDate == nil:
+		return errors.New("the agent's response doesn't say until when the task is protected")
+	case enabled && s.ExpirationDate.Sub(expiry).Abs() > expiryMax:
+		return fmt.Errorf("protection until %v was requested, and the agent's response says %v",
+			expiry.UTC().Format(time.RFC3339), s.ExpirationDate.UTC().Format(time.RFC3339))
+	}
+	return nil
+}
+
+// set calls the agent once.
 func (a *Agent) set(ctx context.Context, enabled bool) error {
-	ctx, cancel := context.WithTimeout(ctx, callTime)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	body := map[string]any{"ProtectionEnabled": enabled}
 	if enabled {
-		body["ExpiresInMinutes"] = int(lasts / time.Minute)
+		body["ExpiresInMinutes"] = int(protectionTime / time.Minute)
 	}
+	expiry := time.Now().Add(protectionTime)
 	text, err := json.Marshal(body)
 	if err != nil {
 		return err
@@ -153,11 +187,11 @@ func (a *Agent) set(ctx context.Context, enabled bool) error {
 		return err
 	}
 	defer response.Body.Close()
-	text, err = io.ReadAll(io.LimitReader(response.Body, answerMax))
+	text, err = io.ReadAll(io.LimitReader(response.Body, responseMax))
 	if err != nil {
-		return err
+		return fmt.Errorf("the agent's response: %w", err)
 	}
-	var got answer
+	var got result
 	switch err := json.Unmarshal(text, &got); {
 	case got.Failure != nil:
 		return fmt.Errorf("%s: %s", got.Failure.Reason, got.Failure.Detail)
@@ -166,9 +200,9 @@ func (a *Agent) set(ctx context.Context, enabled bool) error {
 	case response.StatusCode != http.StatusOK:
 		return fmt.Errorf("the agent answered %s", response.Status)
 	case err != nil:
-		return fmt.Errorf("the agent's answer: %w", err)
+		return fmt.Errorf("the agent's response: %w", err)
 	case got.Protection == nil:
-		return fmt.Errorf("the agent's answer says neither yes nor no")
+		return fmt.Errorf("the agent's response says neither yes nor no")
 	}
-	return nil
+	return got.Protection.check(enabled, expiry)
 }

@@ -17,7 +17,7 @@ func callComparisons() []comparison {
 	compare := func(name, goal, setup, body string) comparison {
 		return comparison{name: name, goal: goal, contenders: []contender{
 			{"gopher-lua", luaLoop(setup, body)},
-			{tidelock, ourLoop(nil, nil, setup, body)},
+			{tidelock, tidelockLoop(nil, nil, setup, body)},
 		}}
 	}
 	return []comparison{
@@ -29,12 +29,12 @@ func callComparisons() []comparison {
 	}
 }
 
-// loop is a program that does body as often as the global n says.
+// loop returns a program whose function runs body n times.
 func loop(setup, body string) string {
 	return setup + "\nreturn function(n) for i = 1, n do " + body + " end end"
 }
 
-// luaLoop runs body in a loop on gopher-lua's own state.
+// luaLoop runs body in a loop on a plain state of gopher-lua.
 func luaLoop(setup, body string) func() (func(int), func()) {
 	return func() (func(int), func()) {
 		L := lua.NewState()
@@ -50,8 +50,8 @@ func luaLoop(setup, body string) func() (func(int), func()) {
 	}
 }
 
-// ourLoop runs body in a loop in a run of an engine.
-func ourLoop(clk *clock.Dual, table lock.Table, setup, body string) func() (func(int), func()) {
+// tidelockLoop runs body in a loop, in a run of an engine.
+func tidelockLoop(clk *clock.Dual, table lock.Table, setup, body string) func() (func(int), func()) {
 	return func() (func(int), func()) {
 		engine := newEngine(clk, table, lock.MachineClock{})
 		inv := runtime.Invocation{

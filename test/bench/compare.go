@@ -8,30 +8,33 @@ import (
 	"time"
 )
 
-// contender is one way to do the thing that is compared.
+// contender is one of the implementations that are compared.
 type contender struct {
 	name string
-	// start makes what op needs. op does the thing n times.
+	// start prepares the contender. op performs the operation n times; stop
+	// releases what start has made.
 	start func() (op func(n int), stop func())
 }
 
-// comparison measures contenders against the first. The last one is ours.
+// comparison measures contenders against the first one. The last one is
+// tidelock.
 type comparison struct {
 	name       string
-	goal       string // what is aimed at, for people
+	goal       string // printed beside the ratio of tidelock; no code checks it
 	contenders []contender
 }
 
-// measured is what one contender took for one operation.
-type measured struct {
+// measurement is the cost of one operation of a contender.
+type measurement struct {
 	least, median time.Duration
 	bytes         uint64
 }
 
 var comparisonHeader = []string{"benchmark", "contender", "least", "median", "bytes", "ratio", "goal"}
 
-// compared is a group of comparisons and nothing else.
-func compared(list func() []comparison) func(*bench) error {
+// comparisonGroup returns the measure function of a group that consists of
+// comparisons.
+func comparisonGroup(list func() []comparison) func(*bench) error {
 	return func(b *bench) error {
 		var rows [][]string
 		for _, c := range list() {
@@ -42,8 +45,8 @@ func compared(list func() []comparison) func(*bench) error {
 	}
 }
 
-// rows has the goal beside the ratio of ours.
-func (c comparison) rows(results []measured) (rows [][]string) {
+// rows returns the rows of the table, with the goal beside the ratio of tidelock.
+func (c comparison) rows(results []measurement) (rows [][]string) {
 	for i, m := range results {
 		name, goal := c.name, ""
 		if i > 0 {
@@ -52,14 +55,14 @@ func (c comparison) rows(results []measured) (rows [][]string) {
 		if i == len(results)-1 {
 			goal = c.goal
 		}
-		rows = append(rows, []string{name, c.contenders[i].name, short(m.least), short(m.median), fmt.Sprint(m.bytes),
-			times(m.least, results[0].least), goal})
+		rows = append(rows, []string{name, c.contenders[i].name, formatDuration(m.least), formatDuration(m.median), fmt.Sprint(m.bytes),
+			ratio(m.least, results[0].least), goal})
 	}
 	return rows
 }
 
-// measure gives the contenders turns one after the other.
-func (b *bench) measure(c comparison) []measured {
+// measure lets the contenders run in turn.
+func (b *bench) measure(c comparison) []measurement {
 	ops := make([]func(int), len(c.contenders))
 	n := make([]int, len(ops))
 	for i, contender := range c.contenders {
@@ -69,7 +72,7 @@ func (b *bench) measure(c comparison) []measured {
 		n[i] = calibrate(op, b.turn)
 	}
 	took := make([][]time.Duration, len(ops))
-	results := make([]measured, len(ops))
+	results := make([]measurement, len(ops))
 	for range b.rounds {
 		for i, op := range ops {
 			var before, after runtime.MemStats
@@ -89,8 +92,8 @@ func (b *bench) measure(c comparison) []measured {
 	return results
 }
 
-// calibrate finds how often op runs in one turn. It takes the best of a few
-// tries: on a busy machine any one of them may be interrupted.
+// calibrate returns how often op runs in one turn. It uses the best of a few
+// tries, because on a busy machine any one of them may be preempted.
 func calibrate(op func(int), turn time.Duration) int {
 	op(1)
 	for n := 1; ; n *= 2 {

@@ -15,7 +15,7 @@ const (
 	contendedHold    = 5 * time.Millisecond
 )
 
-// holdScript waits for its turn, holds the lock for a while and says when.
+// holdScript waits for its turn, holds the lock for a while and returns when.
 const holdScript = `return function(e)
 	local from, to
 	native.lock.turn(e.lock, { lease_ms = 10000 }, function()
@@ -33,7 +33,8 @@ type hold struct {
 }
 
 // contended lets waiters of one, five and ten processes wait for one lock at
-// once, and counts what each of them costs and how fast the lock goes on.
+// once. It counts the requests of each and measures how fast the lock is handed
+// over.
 func contended(b *bench) error {
 	b.text("%d scripts ask for one db lock at the same time and hold it for %v each, %d times over. "+
 		"A delay is from the last instruction of one holder to the first of the next.",
@@ -59,19 +60,19 @@ func (b *bench) contend(processes int) (row []string, err error) {
 	defer end()
 	events := make([]map[string]any, contendedWaiters/processes)
 	for i := range events {
-		events[i] = map[string]any{"lock": "contended", "ms": inMillis(contendedHold)}
+		events[i] = map[string]any{"lock": "contended", "ms": milliseconds(contendedHold)}
 	}
 	var requests int64
 	var within, across []time.Duration
 	for range contendedRounds {
 		var holds []hold
 		for _, w := range all {
-			if err := w.begin(task{holdScript, events}); err != nil {
+			if err := w.start(job{holdScript, events}); err != nil {
 				return nil, err
 			}
 		}
 		for i, w := range all {
-			o, err := w.end()
+			o, err := w.wait()
 			if err != nil {
 				return nil, err
 			}
@@ -102,12 +103,12 @@ func (b *bench) contend(processes int) (row []string, err error) {
 	row = []string{
 		fmt.Sprintf("%d of %d waiters", processes, len(events)),
 		strconv.FormatFloat(float64(requests)/(contendedRounds*contendedWaiters), 'f', 2, 64), "at most 4",
-		short(percentile(within, 50)), short(percentile(within, 99)), "", "",
+		formatDuration(percentile(within, 50)), formatDuration(percentile(within, 99)), "", "",
 	}
 	if len(across) > 0 {
-		row[5], row[6] = short(percentile(across, 50)), short(percentile(across, 99))
+		row[5], row[6] = formatDuration(percentile(across, 50)), formatDuration(percentile(across, 99))
 	}
 	return row, nil
 }
 
-func inMillis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

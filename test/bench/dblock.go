@@ -24,10 +24,11 @@ import (
 
 const (
 	cycleRounds = 60
-	cycleTurn   = 25 // cycles of one contender before the next one's turn
+	cycleTurn   = 25 // cycles of a contender in one turn
 )
 
-// cycleScript takes a lock again and again and says how long each time took.
+// cycleScript acquires and releases a lock again and again, and returns how long
+// each cycle took.
 const cycleScript = `return function(e)
 	local took = {}
 	for i = 1, e.times do
@@ -49,34 +50,35 @@ func dbLock(b *bench) error {
 		return err
 	}
 	defer ours.store.Close()
-	// The emulator's first answers are too slow to tell the time, and a process
-	// that meets them asks once more.
+	// The first answers of the emulator are too slow to tell the time, so a
+	// process would ask for it once more.
 	if _, err := ours.cycles(b, cycleTurn); err != nil {
 		return err
 	}
 	if err := b.countCycles(endpoint); err != nil {
 		return err
 	}
-	sdk, err := openBare(b, endpoint)
+	sdk, err := newSDKClient(b, endpoint)
 	if err != nil {
 		return err
 	}
-	return b.timeCycles([]cycles{
+	return b.timeCycles([]lockCycles{
 		{"the SDK's PutItem and DeleteItem", "", func(n int) ([]time.Duration, error) { return sdk.cycles(b, n, false) }},
 		{"the same on the lock's conditions", "", func(n int) ([]time.Duration, error) { return sdk.cycles(b, n, true) }},
 		{"native.lock.with", "p50 at most 1.1x", func(n int) ([]time.Duration, error) { return ours.cycles(b, n) }},
 	})
 }
 
-// cycles is one way to take and free a lock, and says how long each time took.
-type cycles struct {
+// lockCycles is one implementation of acquiring and releasing a lock. do returns
+// how long each cycle took.
+type lockCycles struct {
 	name, goal string
 	do         func(times int) ([]time.Duration, error)
 }
 
-// timeCycles gives each contender its turn after the other, and compares them
-// with the first two.
-func (b *bench) timeCycles(contenders []cycles) error {
+// timeCycles lets the contenders run in turn, and compares them with the first
+// two.
+func (b *bench) timeCycles(contenders []lockCycles) error {
 	took := make([][]time.Duration, len(contenders))
 	for range cycleRounds {
 		for i, c := range contenders {
@@ -95,9 +97,9 @@ func (b *bench) timeCycles(contenders []cycles) error {
 		row := []string{c.name}
 		for _, percent := range []int{50, 99} {
 			p := percentile(took[i], percent)
-			row = append(row, short(p))
+			row = append(row, formatDuration(p))
 			for _, first := range took[:2] {
-				row = append(row, times(p, percentile(first, percent)))
+				row = append(row, ratio(p, percentile(first, percent)))
 			}
 		}
 		rows = append(rows, append(row, c.goal))
@@ -113,25 +115,25 @@ func (p *process) cycles(ctx context.Context, n int) ([]time.Duration, error) {
 	}
 	var took []float64
 	err = json.Unmarshal(text, &took)
-	return seconds(took), err
+	return secondsToDurations(took), err
 }
 
-// bare is the SDK with its own defaults and nothing around it.
-type bare struct{ client *dynamodb.Client }
+// sdkClient is the SDK with its own defaults.
+type sdkClient struct{ client *dynamodb.Client }
 
-func openBare(ctx context.Context, endpoint string) (*bare, error) {
+func newSDKClient(ctx context.Context, endpoint string) (*sdkClient, error) {
 	c, err := config.LoadDefaultConfig(ctx, config.WithRegion(region),
 		config.WithCredentialsProvider(credentials.NewStaticCredentialsProvider(secret, secret, "")))
 	if err != nil {
 		return nil, err
 	}
 	c.BaseEndpoint = &endpoint
-	return &bare{dynamodb.NewFromConfig(c)}, nil
+	return &sdkClient{dynamodb.NewFromConfig(c)}, nil
 }
 
-// cycles puts and deletes an item like that of a lock, on the conditions of a
+// cycles puts and deletes an item like that of a lock, with the conditions of a
 // lock if conditional is set.
-func (s *bare) cycles(ctx context.Context, n int, conditional bool) ([]time.Duration, error) {
+func (s *sdkClient) cycles(ctx context.Context, n int, conditional bool) ([]time.Duration, error) {
 	str := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 	num := func(n int64) types.AttributeValue { return &types.AttributeValueMemberN{Value: fmt.Sprint(n)} }
 	now := time.Now().UnixMilli()
@@ -170,7 +172,7 @@ func (s *bare) cycles(ctx context.Context, n int, conditional bool) ([]time.Dura
 
 // countCycles counts the requests of a process on their way to the emulator.
 func (b *bench) countCycles(endpoint string) error {
-	counter, counted, end, err := startCounter(endpoint)
+	counter, counted, end, err := startRequestCounter(endpoint)
 	if err != nil {
 		return err
 	}
@@ -196,15 +198,15 @@ func (b *bench) countCycles(endpoint string) error {
 	return nil
 }
 
-// counter passes requests on and counts them.
-type counter struct {
+// requestCounter is a proxy that counts requests by operation.
+type requestCounter struct {
 	next http.Handler
 
 	mu    sync.Mutex // guards count
 	count map[string]int
 }
 
-func startCounter(endpoint string) (c *counter, counted string, end func(), err error) {
+func startRequestCounter(endpoint string) (c *requestCounter, counted string, end func(), err error) {
 	to, err := url.Parse(endpoint)
 	if err != nil {
 		return nil, "", nil, err
@@ -213,13 +215,13 @@ func startCounter(endpoint string) (c *counter, counted string, end func(), err 
 	if err != nil {
 		return nil, "", nil, err
 	}
-	c = &counter{next: httputil.NewSingleHostReverseProxy(to), count: map[string]int{}}
+	c = &requestCounter{next: httputil.NewSingleHostReverseProxy(to), count: map[string]int{}}
 	server := &http.Server{Handler: c}
 	go server.Serve(l)
 	return c, "http://" + l.Addr().String(), func() { server.Close() }, nil
 }
 
-func (c *counter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (c *requestCounter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, op, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	c.mu.Lock()
 	c.count[op]++
@@ -227,8 +229,8 @@ func (c *counter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.next.ServeHTTP(w, r)
 }
 
-// take returns what was counted since the last time.
-func (c *counter) take() (all int, which string) {
+// take returns and resets the counts.
+func (c *requestCounter) take() (all int, which string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var names []string

@@ -13,15 +13,15 @@ import (
 	"github.com/tidelock-lua/tidelock/test/dynamolocal"
 )
 
-// Where the table is, and who asks. The emulator believes anything.
+// The emulator accepts any region and credentials.
 const (
 	tableName = "bench"
 	region    = "eu-west-1"
 	secret    = "test"
 )
 
-// emulator returns the endpoint of an emulator that has the table. It starts
-// with the first group that needs it and serves all of them.
+// emulator returns the endpoint of an emulator that has the table. The first
+// group that needs the emulator starts it, and all groups share it.
 func (b *bench) emulator() (endpoint string, err error) {
 	if b.endpoint != "" {
 		return b.endpoint, nil
@@ -30,7 +30,7 @@ func (b *bench) emulator() (endpoint string, err error) {
 	if err != nil {
 		return "", err
 	}
-	b.endpoint, b.end = endpoint, end
+	b.endpoint, b.stopEmulator = endpoint, end
 	store, err := openDynamo(b, clock.NewDual(clock.System()), endpoint)
 	if err != nil {
 		return "", err
@@ -40,9 +40,9 @@ func (b *bench) emulator() (endpoint string, err error) {
 	return endpoint, err
 }
 
-func (b *bench) close() {
-	if b.end != nil {
-		b.end()
+func (b *bench) stop() {
+	if b.stopEmulator != nil {
+		b.stopEmulator()
 	}
 }
 
@@ -53,11 +53,10 @@ func openDynamo(ctx context.Context, clk *clock.Dual, endpoint string) (*dynamo.
 	})
 }
 
-// process is what a process of ours has: locks over a table, whose requests are
-// counted.
+// process is an engine with locks over a table whose requests are counted.
 type process struct {
 	engine *engines.Engine
-	table  *countedTable
+	table  *countingTable
 	store  *dynamo.Store
 }
 
@@ -67,11 +66,11 @@ func newProcess(ctx context.Context, endpoint string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	table := &countedTable{Table: store}
+	table := &countingTable{Table: store}
 	return &process{newEngine(clk, table, lock.NewTableClock(0, nil)), table, store}, nil
 }
 
-// run runs a script, with limits that it doesn't meet.
+// run runs a script with limits that it does not reach.
 func (p *process) run(ctx context.Context, source string, event any) (json []byte, err error) {
 	r := p.engine.Run(ctx, engines.Invocation{
 		Tenant: "bench", Script: "bench.lua", Source: source, Event: event, Log: discard{},

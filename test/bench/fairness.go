@@ -12,20 +12,20 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-// fairness measures what a quiet tenant notices of a busy one: how long its
-// short script takes, and how late a run of it is stopped.
+// fairness measures how a busy tenant affects a quiet one: how long a short
+// script of the quiet tenant takes, and how late its runs are interrupted.
 func fairness(b *bench) error {
 	const busy = 32
 	engine := newEngine(nil, nil, nil)
-	rows := [][]string{observe("alone", engine)}
+	rows := [][]string{measureQuietTenant("alone", engine)}
 	ctx, stop := context.WithCancel(context.Background())
 	var runs sync.WaitGroup
 	for range busy {
 		runs.Go(func() {
-			engine.Run(ctx, script("busy", `local t = {} while true do t = {t[1], 1} end`, time.Hour))
+			engine.Run(ctx, invocation("busy", `local t = {} while true do t = {t[1], 1} end`, time.Hour))
 		})
 	}
-	beside := observe(fmt.Sprintf("beside %d scripts that never end", busy), engine)
+	beside := measureQuietTenant(fmt.Sprintf("beside %d scripts that never end", busy), engine)
 	stop()
 	runs.Wait()
 	beside[4] += " (goal: under 10ms)"
@@ -33,15 +33,15 @@ func fairness(b *bench) error {
 	return nil
 }
 
-func script(id tenant.ID, source string, timeout time.Duration) engines.Invocation {
+func invocation(id tenant.ID, source string, timeout time.Duration) engines.Invocation {
 	return engines.Invocation{Tenant: id, Script: "fairness.lua", Source: source, Log: discard{}, Limits: tenant.Limits{Timeout: timeout}}
 }
 
-// observe says what the runs of a quiet tenant take.
-func observe(name string, engine *engines.Engine) (row []string) {
+// measureQuietTenant measures runs of a quiet tenant.
+func measureQuietTenant(name string, engine *engines.Engine) (row []string) {
 	const rounds, timeout = 200, 5 * time.Millisecond
-	brief := script("quiet", `local s = 0 for i = 1, 50000 do s = s + i end return s`, time.Hour)
-	endless := script("quiet", `while true do end`, timeout)
+	brief := invocation("quiet", `local s = 0 for i = 1, 50000 do s = s + i end return s`, time.Hour)
+	endless := invocation("quiet", `while true do end`, timeout)
 	var took, lag []time.Duration
 	clk := clock.NewDual(clock.System())
 	run := func(inv engines.Invocation) time.Duration {
@@ -55,6 +55,6 @@ func observe(name string, engine *engines.Engine) (row []string) {
 	}
 	slices.Sort(took)
 	slices.Sort(lag)
-	return []string{name, short(percentile(took, 50)), short(percentile(took, 99)),
-		short(percentile(lag, 50)), short(percentile(lag, 99)), short(percentile(lag, 100))}
+	return []string{name, formatDuration(percentile(took, 50)), formatDuration(percentile(took, 99)),
+		formatDuration(percentile(lag, 50)), formatDuration(percentile(lag, 99)), formatDuration(percentile(lag, 100))}
 }

@@ -25,7 +25,7 @@ var programs = []struct{ name, source string }{
 		for r = 1, 10 do for k, v in pairs(t) do s = s + v end end`},
 }
 
-// hook measures them, and the means.
+// hook measures the programs and their geometric means.
 func hook(b *bench) error {
 	var rows [][]string
 	var names []string
@@ -51,32 +51,32 @@ func hook(b *bench) error {
 	return nil
 }
 
-// hookComparisons compare the interpreter alone, under a context with a
-// timeout, and in a run with hook, clocks and fairness.
+// hookComparisons compare the interpreter alone, under a context with a timeout,
+// and in a run with its hook, clocks and scheduler.
 func hookComparisons() []comparison {
 	var out []comparison
 	for _, p := range programs {
 		out = append(out, comparison{
 			name: p.name, goal: "at most 1.5x",
 			contenders: []contender{
-				{"gopher-lua", plain(p.source, nil)},
-				{"context.WithTimeout", plain(p.source, func(L *lua.LState) func() {
+				{"gopher-lua", gopherLuaProgram(p.source, nil)},
+				{"context.WithTimeout", gopherLuaProgram(p.source, func(L *lua.LState) func() {
 					ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 					L.SetContext(ctx)
 					return cancel
 				})},
-				{tidelock, inRun(p.source)},
+				{tidelock, tidelockProgram(p.source)},
 			},
 		})
 	}
 	return out
 }
 
-// tidelock is how we are called among contenders.
+// tidelock is the name of tidelock among contenders.
 const tidelock = "tidelock"
 
-// plain runs source on gopher-lua's own state.
-func plain(source string, prepare func(*lua.LState) func()) func() (func(int), func()) {
+// gopherLuaProgram runs source on a plain state of gopher-lua.
+func gopherLuaProgram(source string, prepare func(*lua.LState) func()) func() (func(int), func()) {
 	return func() (func(int), func()) {
 		L := lua.NewState()
 		stop := func() {}
@@ -87,8 +87,8 @@ func plain(source string, prepare func(*lua.LState) func()) func() (func(int), f
 	}
 }
 
-// inRun runs source on the thread of a run.
-func inRun(source string) func() (func(int), func()) {
+// tidelockProgram runs source on the thread of a run.
+func tidelockProgram(source string) func() (func(int), func()) {
 	return func() (func(int), func()) {
 		run := vm.NewRun(vm.Config{
 			Clock: clock.NewDual(clock.System()), Memory: vm.NewMemoryWatcher(0),

@@ -10,13 +10,14 @@ import (
 	"sync"
 
 	nativehttp "github.com/tidelock-lua/tidelock/native/http"
+	"github.com/tidelock-lua/tidelock/native/module/httpmodule"
 	"github.com/tidelock-lua/tidelock/native/value"
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
 const (
 	requestsAtOnce = 8  // runs that make requests at the same time
-	requestsOfRun  = 50 // that a run makes at least, so that they are what is measured
+	requestsOfRun  = 50 // the least number of requests of a run, so that starting the run hardly counts
 )
 
 // getScript makes requests one after the other.
@@ -26,15 +27,15 @@ const getScript = `return function(e)
 	end
 end`
 
-// httpRates compare native.http.get with Go's own client. The server runs in
-// this process as well, and its work is in both.
-func httpRates() ([]rate, func(), error) {
+// httpRates compare native.http.get with Go's own client. The server runs in the
+// same process, so its work counts for both.
+func httpRates() ([]rateComparison, func(), error) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }))
 	const goal = "at least 0.7x"
 	contenders := func(runs int) []contender {
-		return []contender{{"net/http", bareGets(server.URL, runs)}, {"native.http.get", ourGets(server.URL, runs)}}
+		return []contender{{"net/http", bareGets(server.URL, runs)}, {"native.http.get", tidelockGets(server.URL, runs)}}
 	}
-	return []rate{
+	return []rateComparison{
 		{comparison{"requests, one after the other", goal, contenders(1)}, requestsOfRun},
 		{comparison{fmt.Sprintf("requests, of %d runs at once", requestsAtOnce), goal, contenders(requestsAtOnce)}, requestsAtOnce * requestsOfRun},
 	}, server.Close, nil
@@ -45,7 +46,7 @@ func bareGets(url string, runs int) func() (func(int), func()) {
 		transport := http.DefaultTransport.(*http.Transport).Clone()
 		transport.MaxIdleConnsPerHost = runs // its default keeps two
 		client := &http.Client{Transport: transport}
-		return shared(runs, func(n int) {
+		return concurrently(runs, func(n int) {
 			for range n {
 				r := must(client.Get(url))
 				if body := must(io.ReadAll(r.Body)); string(body) != "hello" {
@@ -57,22 +58,23 @@ func bareGets(url string, runs int) func() (func(int), func()) {
 	}
 }
 
-func ourGets(url string, runs int) func() (func(int), func()) {
+func tidelockGets(url string, runs int) func() (func(int), func()) {
 	return func() (func(int), func()) {
 		policy := nativehttp.Policy{Allow: []string{strings.TrimPrefix(url, "http://")}}
 		client := must(nativehttp.New(nativehttp.Options{Policy: func(tenant.ID) nativehttp.Policy { return policy }}))
-		p := &process{engine: newEngine(nil, nil, nil, nativehttp.Module(client))}
-		return shared(runs, func(n int) {
+		p := &process{engine: newEngine(nil, nil, nil, httpmodule.New(client))}
+		return concurrently(runs, func(n int) {
 			must(p.run(context.Background(), getScript, value.Map{"times": float64(n), "url": url}))
 		}), client.CloseIdle
 	}
 }
 
-// shared lets as many as make requests at once make their part, n times over.
-func shared(among int, op func(requests int)) func(n int) {
+// concurrently returns an operation that calls op in several goroutines, each
+// with its share of the requests.
+func concurrently(goroutines int, op func(requests int)) func(n int) {
 	return func(n int) {
 		var all sync.WaitGroup
-		for range among {
+		for range goroutines {
 			all.Go(func() { op(n * requestsOfRun) })
 		}
 		all.Wait()

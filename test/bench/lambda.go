@@ -22,21 +22,21 @@ import (
 
 const (
 	functionRounds = 60
-	functionTurn   = 50 // invocations of one function before the next one's turn
+	functionTurn   = 50 // invocations of a function in one turn
 
-	bareFunction = "aws-lambda-go"
-	functionFor  = time.Minute // the platform's time for an invocation
+	bareFunction    = "aws-lambda-go"
+	functionTimeout = time.Minute // of an invocation
 )
 
-// functionPayload is for our function the event {"order": 17} of a tenant's
-// script, which returns it.
+// functionPayload is an envelope: tidelock runs the script echo of a tenant with
+// the event, which the script returns.
 const functionPayload = `{"tenant":"bench","script":"echo","event":{"order":17}}`
 
-// beFunction makes this process a function that answers what the Runtime API of
-// the environment hands out. It ends when it is killed.
-func beFunction(contender string) error {
+// serveFunction serves the Runtime API that the environment names, until the
+// process is killed.
+func serveFunction(contender string) error {
 	if contender == bareFunction {
-		awslambda.StartWithOptions(bytesBack{})
+		awslambda.StartWithOptions(echoHandler{})
 	}
 	host, _, err := newFunctionHost(jsonLog(os.Stdout))
 	if err != nil {
@@ -46,10 +46,10 @@ func beFunction(contender string) error {
 	return errors.New("the function has ended")
 }
 
-// bytesBack answers with what it gets.
-type bytesBack struct{}
+// echoHandler returns its payload.
+type echoHandler struct{}
 
-func (bytesBack) Invoke(_ context.Context, payload []byte) ([]byte, error) { return payload, nil }
+func (echoHandler) Invoke(_ context.Context, payload []byte) ([]byte, error) { return payload, nil }
 
 func newFunctionHost(log *zap.Logger) (*lambda.Host, *engines.Engine, error) {
 	clk := clock.NewDual(clock.System())
@@ -61,8 +61,8 @@ func newFunctionHost(log *zap.Logger) (*lambda.Host, *engines.Engine, error) {
 	return host, engine, err
 }
 
-// lambdaHost measures invocations of functions, each a process of its own on a
-// Runtime API of its own, from the event to the question for the next one.
+// lambdaHost measures invocations from the event to the request for the next
+// one. Each function is a process of its own with a Runtime API of its own.
 func lambdaHost(b *bench) error {
 	var functions []*function
 	for _, c := range []struct{ name, goal string }{{bareFunction, ""}, {tidelock, ""}} {
@@ -72,12 +72,12 @@ func lambdaHost(b *bench) error {
 		}
 		defer end()
 		functions = append(functions, f)
-		if err := f.invoke(b, functionTurn); err != nil { // connections are made, and scripts compiled
+		if err := f.invoke(b, functionTurn); err != nil { // makes connections and compiles scripts
 			return err
 		}
 		f.took = nil
 	}
-	inside, err := newInside()
+	inside, err := newInProcess()
 	if err != nil {
 		return err
 	}
@@ -101,8 +101,8 @@ func lambdaHost(b *bench) error {
 		{"of that, Host.Invoke", inside.host}, {"of that, the run", inside.run},
 	} {
 		slices.Sort(row.took)
-		rows = append(rows, []string{row.name, short(row.took[0]), short(percentile(row.took, 50)), short(percentile(row.took, 99)),
-			times(percentile(row.took, 50), percentile(bare.took, 50))})
+		rows = append(rows, []string{row.name, formatDuration(row.took[0]), formatDuration(percentile(row.took, 50)), formatDuration(percentile(row.took, 99)),
+			ratio(percentile(row.took, 50), percentile(bare.took, 50))})
 	}
 	b.table([]string{"one invocation", "least", "p50", "p99", "p50 of the 1st"}, rows)
 	return nil
@@ -125,22 +125,22 @@ func startFunction(ctx context.Context, contender string) (*function, func(), er
 	ctx, kill := context.WithCancel(ctx)
 	cmd := exec.CommandContext(ctx, self, "-function", contender)
 	cmd.Env = append(os.Environ(), "AWS_LAMBDA_RUNTIME_API="+api.Address)
-	var said strings.Builder
-	cmd.Stderr = &said
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
 	f := &function{name: contender, api: api, ended: make(chan error, 1)}
 	if err := cmd.Start(); err != nil {
 		kill()
 		endAPI()
 		return nil, nil, err
 	}
-	gone := make(chan struct{})
+	exited := make(chan struct{})
 	go func() {
-		defer close(gone)
-		f.ended <- fmt.Errorf("%s has ended: %w: %s", contender, cmd.Wait(), said.String())
+		defer close(exited)
+		f.ended <- fmt.Errorf("%s has ended: %w: %s", contender, cmd.Wait(), stderr.String())
 	}()
 	return f, func() {
 		kill()
-		<-gone
+		<-exited
 		endAPI()
 	}, nil
 }
@@ -149,7 +149,7 @@ func startFunction(ctx context.Context, contender string) (*function, func(), er
 func (f *function) invoke(ctx context.Context, n int) error {
 	for range n {
 		from := time.Now()
-		p := f.api.Send(lambdaapi.Invocation{Payload: functionPayload, Timeout: functionFor})
+		p := f.api.Send(lambdaapi.Invocation{Payload: functionPayload, Timeout: functionTimeout})
 		select {
 		case <-p.Complete:
 		case err := <-f.ended:
@@ -158,22 +158,22 @@ func (f *function) invoke(ctx context.Context, n int) error {
 			return ctx.Err()
 		}
 		f.took = append(f.took, time.Since(from))
-		if a := <-p.Answered; !a.OK() {
+		if a := <-p.Responded; !a.OK() {
 			return fmt.Errorf("%s: got %s: %s", f.name, a.Path, a.Body)
 		}
 	}
 	return nil
 }
 
-// inside is our function without the Runtime API, and its engine alone.
-type inside struct {
+// inProcess is the host without the Runtime API, and the engine alone.
+type inProcess struct {
 	*lambda.Host
 	engine    *engines.Engine
 	event     engines.Invocation
 	host, run []time.Duration
 }
 
-func newInside() (*inside, error) {
+func newInProcess() (*inProcess, error) {
 	host, engine, err := newFunctionHost(zap.NewNop())
 	if err != nil {
 		return nil, err
@@ -183,12 +183,12 @@ func newInside() (*inside, error) {
 		return nil, failed
 	}
 	inv.Log = discard{}
-	return &inside{Host: host, engine: engine, event: *inv}, nil
+	return &inProcess{Host: host, engine: engine, event: *inv}, nil
 }
 
-func (i *inside) invoke(parent context.Context, n int) error {
+func (i *inProcess) invoke(parent context.Context, n int) error {
 	for range n {
-		ctx, cancel := context.WithTimeout(parent, functionFor)
+		ctx, cancel := context.WithTimeout(parent, functionTimeout)
 		from := time.Now()
 		_, err := i.Invoke(ctx, []byte(functionPayload))
 		i.host = append(i.host, time.Since(from))

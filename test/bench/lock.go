@@ -19,19 +19,19 @@ import (
 )
 
 // lockComparisons compare an uncontended native.lock.with from Lua with the
-// least that it could cost.
+// lowest possible cost.
 func lockComparisons() []comparison {
 	empty := `local f = function() end`
 	return []comparison{
 		{name: "local", goal: "at most 10x", contenders: []contender{
 			{"gopher-lua pcall", luaLoop(empty, `pcall(f)`)},
-			{"native.lock.with", ourLoop(nil, nil, empty+` local o = {scope = "local"}`, `native.lock.with("l", o, f)`)},
+			{"native.lock.with", tidelockLoop(nil, nil, empty+` local o = {scope = "local"}`, `native.lock.with("l", o, f)`)},
 		}},
 		{name: "db, embedded", goal: "at most 1.3x", contenders: []contender{
 			{"the engine's put and delete", bareLock},
 			{"native.lock.with", func() (func(int), func()) {
 				clk, store, stop := openSQLite()
-				op, _ := ourLoop(clk, store, empty, `native.lock.with("l", f)`)()
+				op, _ := tidelockLoop(clk, store, empty, `native.lock.with("l", f)`)()
 				return op, stop
 			}},
 		}},
@@ -64,21 +64,21 @@ func bareLock() (func(int), func()) {
 	}, stop
 }
 
-// waiters lets 10,000 scripts wait for one local lock, and says what each
-// costs and how fast the lock goes from one to the next.
+// waiters lets 10,000 scripts wait for one local lock. It measures the memory of
+// each and how fast the lock is handed over.
 func waiters(b *bench) error {
 	const count = 10_000
 	engine := newEngine(nil, nil, nil)
 	inv := engines.Invocation{Tenant: "bench", Script: "wait.lua", Log: discard{}, Limits: tenant.Limits{Timeout: time.Hour},
 		Source: `return function() return native.lock.turn("l", {scope = "local", lease_ms = 3600000}, native.time) end`}
 	release := make(chan struct{})
-	holding := make(chan struct{})
+	held := make(chan struct{})
 	holder := inv
 	holder.Source = `return function() native.lock.with("l", {scope = "local", lease_ms = 3600000}, function() print() end) end`
-	holder.Log = blocking{holding, release}
+	holder.Log = blockingLog{held, release}
 	var runs sync.WaitGroup
 	runs.Go(func() { engine.Run(context.Background(), holder) })
-	<-holding
+	<-held
 
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -90,7 +90,7 @@ func waiters(b *bench) error {
 	for runtime.NumGoroutine() < count {
 		time.Sleep(10 * time.Millisecond)
 	}
-	time.Sleep(2 * time.Second) // until the last of them waits; nothing tells
+	time.Sleep(2 * time.Second) // until all of them wait, which cannot be observed
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	used := (after.HeapAlloc + after.StackInuse) - (before.HeapAlloc + before.StackInuse)
@@ -111,18 +111,18 @@ func waiters(b *bench) error {
 		gaps = append(gaps, time.Duration((times[i]-times[i-1])*float64(time.Second)))
 	}
 	slices.Sort(gaps)
-	b.table([]string{fmt.Sprintf("%d scripts wait for one local lock", count), "seen", "goal"}, [][]string{
+	b.table([]string{fmt.Sprintf("%d scripts wait for one local lock", count), "measured", "goal"}, [][]string{
 		{"memory of each", fmt.Sprintf("%.1f KiB", float64(used)/count/1024), "under 40 KiB"},
-		{"from one to the next, p50", short(percentile(gaps, 50)), ""},
-		{"from one to the next, p99", short(percentile(gaps, 99)), ""},
+		{"hand-over, p50", formatDuration(percentile(gaps, 50)), ""},
+		{"hand-over, p99", formatDuration(percentile(gaps, 99)), ""},
 	})
 	return nil
 }
 
-// blocking is a log that holds up whoever writes to it.
-type blocking struct{ reached, release chan struct{} }
+// blockingLog blocks its first writer until release is closed.
+type blockingLog struct{ reached, release chan struct{} }
 
-func (b blocking) Log(string, string, value.Map) {
+func (b blockingLog) Log(string, string, value.Map) {
 	close(b.reached)
 	<-b.release
 }

@@ -1,6 +1,6 @@
-// Command bench measures what tidelock costs beside what it is compared with,
-// in one run, turn by turn, and prints tables of ratios as Markdown: machines
-// are shared and noisy, and only a comparison in one run says anything.
+// Command bench compares what tidelock costs with other implementations, and
+// prints tables of ratios as Markdown. The contenders run in turn, in one run of
+// the program: machines are shared and noisy, so only ratios are meaningful.
 //
 //	make bench
 //
@@ -17,52 +17,52 @@ import (
 	"time"
 )
 
-// group is the benchmarks of one topic, and a section of the page.
+// group is the benchmarks of one topic. It is a section of the page.
 type group struct {
-	name    string // what -only picks, and the section's mark in the page
+	name    string // for -only, and for the marks of the section in the page
 	measure func(*bench) error
 }
 
-// groups is what there is, in the order in which it is measured.
+// groups returns all groups in the order in which they are measured.
 func groups() []group {
 	return []group{
-		{"machine", machine},
+		{"machine", describeMachine},
 		{"hook", hook},
-		{"run", compared(runComparisons)},
-		{"call", compared(callComparisons)},
-		{"lock", compared(lockComparisons)},
+		{"run", comparisonGroup(runComparisons)},
+		{"call", comparisonGroup(callComparisons)},
+		{"lock", comparisonGroup(lockComparisons)},
 		{"waiters", waiters},
 		{"fairness", fairness},
 		{"db-lock", dbLock},
 		{"contended", contended},
 		{"remote", remote},
-		{"http", rated(httpRates)},
-		{"sql", rated(sqlRates)},
+		{"http", rateGroup(httpRates)},
+		{"sql", rateGroup(sqlRates)},
 		{"task", taskHost},
 		{"lambda", lambdaHost},
 	}
 }
 
 func main() {
-	rounds := flag.Int("rounds", 40, "how many turns each contender gets")
-	turn := flag.Duration("turn", 10*time.Millisecond, "about how long a turn takes")
-	only := flag.String("only", "", "measure the groups whose names contain this")
-	page := flag.String("page", "", "write the tables into this page too, each between the marks of its group")
-	profile := flag.String("profile", "", "write a CPU profile of our contenders to this file")
-	worker := flag.String("worker", "", "be a process of a benchmark of many processes, on the table at this endpoint")
-	function := flag.String("function", "", "be a function on AWS Lambda, of this contender of the group lambda")
+	rounds := flag.Int("rounds", 40, "number of turns of each contender")
+	turn := flag.Duration("turn", 10*time.Millisecond, "approximate duration of a turn")
+	only := flag.String("only", "", "measure only the groups whose names contain this")
+	page := flag.String("page", "", "also write the tables into this page, each between the marks of its group")
+	profile := flag.String("profile", "", "write a CPU profile of tidelock's contenders to this file")
+	worker := flag.String("worker", "", "run as a worker of a benchmark of many processes, on the table at this endpoint")
+	function := flag.String("function", "", "run as a Lambda function, that of this contender of the group lambda")
 	flag.Parse()
-	// Ctrl-C ends the emulator and the workers as well.
+	// Ctrl-C also ends the emulator and the workers.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	var err error
 	switch {
 	case *worker != "":
-		err = serve(ctx, *worker)
+		err = serveWorker(ctx, *worker)
 	case *function != "":
-		err = beFunction(*function)
+		err = serveFunction(*function)
 	case *profile != "":
-		err = record(*profile, *turn)
+		err = recordProfile(*profile, *turn)
 	default:
 		err = run(&bench{Context: ctx, rounds: *rounds, turn: *turn}, *only, *page)
 	}
@@ -74,7 +74,7 @@ func main() {
 }
 
 func run(b *bench, only, page string) error {
-	defer b.close()
+	defer b.stop()
 	for _, g := range groups() {
 		if !strings.Contains(g.name, only) {
 			continue
@@ -85,7 +85,7 @@ func run(b *bench, only, page string) error {
 		}
 		fmt.Printf("## %s\n\n%s\n", g.name, b.section.String())
 		if page != "" {
-			if err := replace(page, g.name, b.section.String()); err != nil {
+			if err := replaceSection(page, g.name, b.section.String()); err != nil {
 				return err
 			}
 		}

@@ -12,15 +12,16 @@ import (
 	"unicode/utf8"
 )
 
-// bench is one run of the program. Its context ends when it is interrupted.
+// bench is one run of the program. Its context ends when the program is
+// interrupted.
 type bench struct {
 	context.Context
 	rounds  int
 	turn    time.Duration
-	section strings.Builder // what the group that is measured has to say
+	section strings.Builder // the output of the current group
 
-	endpoint string // of the emulator, "" until somebody needs it
-	end      func() // ends the emulator
+	endpoint     string // of the emulator; "" until a group needs it
+	stopEmulator func() // ends the emulator; nil until it is started
 }
 
 // text writes a paragraph.
@@ -28,7 +29,7 @@ func (b *bench) text(format string, args ...any) {
 	fmt.Fprintf(&b.section, format+"\n\n", args...)
 }
 
-// table writes a table that people can read without a browser too.
+// table writes a table whose columns are aligned in the text too.
 func (b *bench) table(header []string, rows [][]string) {
 	widths := make([]int, len(header))
 	for _, row := range append(rows, header) {
@@ -54,8 +55,8 @@ func (b *bench) table(header []string, rows [][]string) {
 	b.section.WriteString("\n")
 }
 
-// replace puts text between the marks of a group in a page.
-func replace(page, group, text string) error {
+// replaceSection replaces the text between the marks of a group in a page.
+func replaceSection(page, group, text string) error {
 	old, err := os.ReadFile(page)
 	if err != nil {
 		return err
@@ -70,15 +71,15 @@ func replace(page, group, text string) error {
 	return os.WriteFile(page, bytes.Join([][]byte{before, begin, []byte(text), end, after}, nil), 0o644)
 }
 
-// machine says what was measured on.
-func machine(b *bench) error {
-	b.text("%s, %s/%s, %d processors%s.", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), model())
+// describeMachine describes the machine.
+func describeMachine(b *bench) error {
+	b.text("%s, %s/%s, %d processors%s.", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), processorModel())
 	return nil
 }
 
-// model is the processor's name, where the system tells it.
-func model() string {
-	text, _ := os.ReadFile("/proc/cpuinfo") // elsewhere there is none
+// processorModel returns the name of the processor where the system tells it.
+func processorModel() string {
+	text, _ := os.ReadFile("/proc/cpuinfo") // exists on Linux only
 	for line := range strings.Lines(string(text)) {
 		if name, value, _ := strings.Cut(line, ":"); strings.TrimSpace(name) == "model name" {
 			return " (" + strings.TrimSpace(value) + ")"
@@ -87,8 +88,8 @@ func model() string {
 	return ""
 }
 
-// short is a time with three digits.
-func short(d time.Duration) string {
+// formatDuration formats d with three significant digits.
+func formatDuration(d time.Duration) string {
 	digit := time.Duration(1)
 	for d/digit >= 1000 {
 		digit *= 10
@@ -96,13 +97,13 @@ func short(d time.Duration) string {
 	return d.Round(digit).String()
 }
 
-// times is how often b contains a.
-func times(a, b time.Duration) string {
+// ratio formats a/b.
+func ratio(a, b time.Duration) string {
 	return strconv.FormatFloat(float64(a)/float64(b), 'f', 2, 64) + "x"
 }
 
-// seconds makes times of what scripts measured.
-func seconds(of []float64) []time.Duration {
+// secondsToDurations converts seconds, as scripts measure them.
+func secondsToDurations(of []float64) []time.Duration {
 	out := make([]time.Duration, len(of))
 	for i, s := range of {
 		out[i] = time.Duration(s * float64(time.Second))
@@ -110,7 +111,7 @@ func seconds(of []float64) []time.Duration {
 	return out
 }
 
-// percentile of sorted times.
+// percentile returns a percentile of sorted durations, 0 if there are none.
 func percentile(sorted []time.Duration, percent int) time.Duration {
 	if len(sorted) == 0 {
 		return 0

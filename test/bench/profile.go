@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// record writes the profile that builds are optimised with: our side of the
-// hook's programs, whole runs, calls and local locks.
-func record(path string, turn time.Duration) error {
+// recordProfile writes the profile that builds are optimized with: tidelock's
+// contenders of the hook, of whole runs, of calls and of local locks.
+func recordProfile(path string, turn time.Duration) error {
 	f, err := os.Create(path)
 	if err != nil {
 		return err

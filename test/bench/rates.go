@@ -7,24 +7,25 @@ import (
 	"time"
 )
 
-// rate is a comparison of how much gets done in a second.
-type rate struct {
+// rateComparison is a comparison of rates per second.
+type rateComparison struct {
 	comparison
-	each int // how many things one operation of a contender does
+	perOp int // items that one operation of a contender processes
 }
 
-// longer is how much longer turns are than in other groups.
-const longer = 5
+// rateTurnFactor is how much longer turns are here than in other groups.
+const rateTurnFactor = 5
 
-// rated is a group of rates and nothing else. stop ends what they need.
-func rated(list func() (all []rate, stop func(), err error)) func(*bench) error {
+// rateGroup returns the measure function of a group that consists of rate
+// comparisons. stop releases what they use.
+func rateGroup(list func() (all []rateComparison, stop func(), err error)) func(*bench) error {
 	return func(b *bench) error {
 		all, stop, err := list()
 		if err != nil {
 			return err
 		}
 		defer stop()
-		turns := &bench{Context: b, rounds: b.rounds, turn: longer * b.turn}
+		turns := &bench{Context: b, rounds: b.rounds, turn: rateTurnFactor * b.turn}
 		var rows [][]string
 		for _, r := range all {
 			rows = append(rows, r.measure(turns)...)
@@ -34,16 +35,16 @@ func rated(list func() (all []rate, stop func(), err error)) func(*bench) error 
 	}
 }
 
-func (r rate) measure(b *bench) (rows [][]string) {
-	c, used := r.comparison, make([]usage, len(r.contenders))
+func (r rateComparison) measure(b *bench) (rows [][]string) {
+	c, used := r.comparison, make([]cpuUsage, len(r.contenders))
 	c.contenders = nil
 	for i, contender := range r.contenders {
-		c.contenders = append(c.contenders, used[i].of(contender))
+		c.contenders = append(c.contenders, used[i].measuring(contender))
 	}
 	results := b.measure(c)
 	for i, m := range results {
-		row := []string{"", c.contenders[i].name, perSecond(r.each, m.least), perSecond(r.each, m.median), times(results[0].least, m.least),
-			short(used[i].each() / time.Duration(r.each)), times(used[0].each(), used[i].each()), fmt.Sprint(m.bytes / uint64(r.each)), ""}
+		row := []string{"", c.contenders[i].name, perSecond(r.perOp, m.least), perSecond(r.perOp, m.median), ratio(results[0].least, m.least),
+			formatDuration(used[i].perOperation() / time.Duration(r.perOp)), ratio(used[0].perOperation(), used[i].perOperation()), fmt.Sprint(m.bytes / uint64(r.perOp)), ""}
 		if i == 0 {
 			row[0] = r.name
 		}
@@ -55,35 +56,35 @@ func (r rate) measure(b *bench) (rows [][]string) {
 	return rows
 }
 
-// perSecond is how many things are done in a second, if n of them take d.
+// perSecond formats the rate of n items in d.
 func perSecond(n int, d time.Duration) string {
 	return strconv.FormatFloat(float64(n)/d.Seconds(), 'f', 0, 64)
 }
 
-// usage is how much time of processors operations have used: what else the
-// machine has to do changes it less than how long they take.
-type usage struct {
-	time  time.Duration
-	times int
+// cpuUsage is the processor time of operations. Other load on the machine
+// affects it less than their duration.
+type cpuUsage struct {
+	time time.Duration
+	ops  int
 }
 
-// of counts the operations of a contender.
-func (u *usage) of(c contender) contender {
+// measuring returns the contender with its processor time measured.
+func (u *cpuUsage) measuring(c contender) contender {
 	return contender{c.name, func() (func(int), func()) {
 		op, stop := c.start()
 		return func(n int) {
-			before := processors()
+			before := cpuTime()
 			op(n)
-			u.time += processors() - before
-			u.times += n
+			u.time += cpuTime() - before
+			u.ops += n
 		}, stop
 	}}
 }
 
-func (u *usage) each() time.Duration { return u.time / time.Duration(max(u.times, 1)) }
+func (u *cpuUsage) perOperation() time.Duration { return u.time / time.Duration(max(u.ops, 1)) }
 
-// processors is the time of processors that this process has used.
-func processors() time.Duration {
+// cpuTime returns the processor time that this process has used.
+func cpuTime() time.Duration {
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
 		panic(err)

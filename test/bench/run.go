@@ -17,8 +17,8 @@ import (
 	"github.com/tidelock-lua/tidelock/runtime"
 )
 
-// runComparisons compare a whole run of a trivial script, fresh state
-// included, with making a state of gopher-lua's that runs nothing.
+// runComparisons compare a whole run of a trivial script, fresh state included,
+// with creating a state of gopher-lua that runs nothing.
 func runComparisons() []comparison {
 	return []comparison{{
 		name: "trivial script", goal: "at most 0.25x, under 32 KiB",
@@ -45,9 +45,9 @@ func runComparisons() []comparison {
 	}}
 }
 
-// newEngine makes an engine with the modules that need no store, and native.lock
-// over table, whose time is tableTime; and with more modules. A table may be nil,
-// and hands as well then.
+// newEngine returns an engine with the modules that need no store, with
+// native.lock over table, whose time is tableTime, and with more modules. table
+// may be nil, and then clk and tableTime may be nil too.
 func newEngine(clk *clock.Dual, table lock.Table, tableTime lock.TableTime, more ...native.Module) *runtime.Engine {
 	if clk == nil {
 		clk = clock.NewDual(clock.System())
@@ -61,7 +61,7 @@ func newEngine(clk *clock.Dual, table lock.Table, tableTime lock.TableTime, more
 	})
 }
 
-// discard is a log that nobody reads.
+// discard discards log records.
 type discard struct{}
 
 func (discard) Log(string, string, value.Map) {}

@@ -9,6 +9,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/module/sqlmodule"
 	"github.com/tidelock-lua/tidelock/native/sql"
 	"github.com/tidelock-lua/tidelock/native/sql/postgres"
 	"github.com/tidelock-lua/tidelock/native/value"
@@ -43,8 +44,8 @@ end`
 )
 
 // sqlRates compare the rows of native.sql with those of pgx, which scans them
-// into variables of Go. Neither encrypts.
-func sqlRates() ([]rate, func(), error) {
+// into Go variables. Neither uses TLS.
+func sqlRates() ([]rateComparison, func(), error) {
 	server, err := postgresserver.Start(secret)
 	if err != nil {
 		return nil, nil, err
@@ -70,18 +71,18 @@ func sqlRates() ([]rate, func(), error) {
 		stop()
 		return nil, nil, err
 	}
-	return []rate{
+	return []rateComparison{
 		{comparison{fmt.Sprintf("rows, of %d", eachRows), "at least 0.5x", []contender{
 			{"pgx", bareEach(conn, func([]string, order) {})}, {"pgx and tables of gopher-lua", bareEach(conn, luaTable)},
-			{"connection:each", ourRows(server, eachScript, orders, eachRows)},
+			{"connection:each", tidelockRows(server, eachScript, orders, eachRows)},
 		}}, eachRows},
 		{comparison{fmt.Sprintf("rows, of %d in a list", queryRows), "", []contender{
-			{"pgx", bareQuery(conn, first)}, {"connection:query", ourRows(server, queryScript, first, queryRows)},
+			{"pgx", bareQuery(conn, first)}, {"connection:query", tidelockRows(server, queryScript, first, queryRows)},
 		}}, queryRows},
 	}, stop, nil
 }
 
-// order is a row.
+// order is a row of the table orders.
 type order struct {
 	ID       int64
 	Customer string
@@ -89,8 +90,8 @@ type order struct {
 	At       time.Time
 }
 
-// luaTable makes of a row what no script can do without. Its columns are those
-// that the server names: only constants would be cheaper as keys.
+// luaTable makes the table that a script needs for a row. The keys are the column
+// names as the server sends them; only constants would be cheaper.
 func luaTable(columns []string, o order) {
 	t := (*lua.LState)(nil).CreateTable(0, 4)
 	t.RawSetString(columns[0], lua.LNumber(o.ID))
@@ -144,8 +145,8 @@ func check(sum int64, rows int) {
 
 func sumTo(n int) int64 { return int64(n) * int64(n+1) / 2 }
 
-// ourRows runs a script that reads rows.
-func ourRows(server *postgresserver.Server, script, text string, rows int) func() (func(int), func()) {
+// tidelockRows runs a script that reads rows.
+func tidelockRows(server *postgresserver.Server, script, text string, rows int) func() (func(int), func()) {
 	return func() (func(int), func()) {
 		clk := clock.NewDual(clock.System())
 		connections := map[string]sql.Connection{"db": {
@@ -156,7 +157,7 @@ func ourRows(server *postgresserver.Server, script, text string, rows int) func(
 			Clock: clk, Drivers: map[string]sql.Driver{"postgres": postgres.New()},
 			Connections: func(tenant.ID) map[string]sql.Connection { return connections },
 		})
-		p := &process{engine: newEngine(clk, nil, nil, sql.Module(db))}
+		p := &process{engine: newEngine(clk, nil, nil, sqlmodule.New(db))}
 		return func(n int) {
 			must(p.run(context.Background(), script, value.Map{"times": float64(n), "sql": text, "sum": float64(sumTo(rows))}))
 		}, func() { db.Close() }

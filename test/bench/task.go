@@ -23,15 +23,16 @@ import (
 	"github.com/tidelock-lua/tidelock/native/clock"
 	engines "github.com/tidelock-lua/tidelock/runtime"
 	hosts "github.com/tidelock-lua/tidelock/task"
+	"github.com/tidelock-lua/tidelock/task/api"
 )
 
 const (
 	taskClients = 64
 	taskRounds  = 30
-	taskTurn    = 200 * time.Millisecond // of one contender before the next one's
+	taskTurn    = 200 * time.Millisecond // of one contender
 )
 
-// hostScripts are what hosts run.
+// hostScripts are the scripts that the hosts run.
 var hostScripts = engines.Directory{"bench": {ID: "bench", Scripts: []fs.FS{fstest.MapFS{
 	"echo.lua": {Data: []byte(`return function(e) return e end`)},
 	"lock.lua": {Data: []byte(`return function(e)
@@ -39,17 +40,17 @@ var hostScripts = engines.Directory{"bench": {ID: "bench", Scripts: []fs.FS{fste
 	end`)},
 }}}}
 
-// service is something that answers requests of HTTP.
-type service struct {
+// target is an HTTP server to measure.
+type target struct {
 	name, goal, url string
 
 	rates []float64       // requests per second, of each turn
 	took  []time.Duration // of each request
-	used  usage           // of all of them, clients included
+	cpu   cpuUsage        // of all of them, clients included
 }
 
-// taskHost measures invocations over HTTP beside a server of Go's that returns
-// what it gets. Clients and servers share this process and its processors.
+// taskHost compares invocations over HTTP with a Go server that echoes the body.
+// Clients and servers share this process and its processors.
 func taskHost(b *bench) error {
 	ours, end, err := startHost(b)
 	if err != nil {
@@ -62,7 +63,7 @@ func taskHost(b *bench) error {
 	}
 	defer endEcho()
 	const goal = "at least 0.4x"
-	all := []*service{
+	all := []*target{
 		{name: "net/http, the body back", url: echo},
 		{name: "the event back", goal: goal, url: ours + "echo/invocations"},
 		{name: "a local lock of its own", goal: goal, url: ours + "lock/invocations"},
@@ -71,7 +72,7 @@ func taskHost(b *bench) error {
 	defer client.CloseIdleConnections()
 	for range taskRounds {
 		for _, s := range all {
-			if err := s.serve(b, client); err != nil {
+			if err := s.load(b, client); err != nil {
 				return fmt.Errorf("%s: %w", s.name, err)
 			}
 		}
@@ -82,22 +83,22 @@ func taskHost(b *bench) error {
 		slices.Sort(s.took)
 		most, median := s.rates[len(s.rates)-1], s.rates[len(s.rates)/2]
 		rows = append(rows, []string{s.name, strconv.Itoa(int(most)), strconv.Itoa(int(median)),
-			fmt.Sprintf("%.2fx", most/all[0].rates[taskRounds-1]), short(s.used.each()), times(all[0].used.each(), s.used.each()), s.goal,
-			short(percentile(s.took, 50)), short(percentile(s.took, 99))})
+			fmt.Sprintf("%.2fx", most/all[0].rates[taskRounds-1]), formatDuration(s.cpu.perOperation()), ratio(all[0].cpu.perOperation(), s.cpu.perOperation()), s.goal,
+			formatDuration(percentile(s.took, 50)), formatDuration(percentile(s.took, 99))})
 	}
 	b.table([]string{fmt.Sprintf("%d clients", taskClients), "most per second", "median", "ratio", "CPU of each", "ratio", "goal",
 		"p50", "p99"}, rows)
 	return nil
 }
 
-// startHost serves a host as `tidelock task serve` does: with a token, and a
-// record for each run. path is that of its scripts.
+// startHost serves a host as `tidelock task serve` does: with a token and with a
+// log record for each run. path is the URL of its scripts.
 func startHost(ctx context.Context) (path string, end func(), err error) {
 	clk := clock.NewDual(clock.System())
 	sum := sha256.Sum256([]byte(secret))
 	host, err := hosts.New(hosts.Config{
 		Engine: newEngine(clk, nil, nil), Clock: clk, Tenants: hostScripts, Log: jsonLog(io.Discard),
-		Tokens: []hosts.Token{{SHA256: hex.EncodeToString(sum[:]), Tenant: "bench"}},
+		Tokens: []api.Token{{SHA256: hex.EncodeToString(sum[:]), Tenant: "bench"}},
 	})
 	if err != nil {
 		return "", nil, err
@@ -108,7 +109,7 @@ func startHost(ctx context.Context) (path string, end func(), err error) {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	var served sync.WaitGroup
-	served.Go(func() { _ = host.Serve(ctx, l, nil) }) // what fails is seen by the clients
+	served.Go(func() { _ = host.Serve(ctx, l, nil) }) // clients see the failure
 	return "http://" + l.Addr().String() + "/v1/tenants/bench/scripts/", func() {
 		stop()
 		served.Wait()
@@ -121,24 +122,24 @@ func startEcho() (url string, end func(), err error) {
 		return "", nil, err
 	}
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(w, r.Body) // what fails is seen by the clients
+		_, _ = io.Copy(w, r.Body) // clients see the failure
 	})}
 	go server.Serve(l)
 	return "http://" + l.Addr().String() + "/", func() { server.Close() }, nil
 }
 
-// serve lets all clients ask again and again for one turn.
-func (s *service) serve(ctx context.Context, client *http.Client) error {
+// load lets all clients send requests for one turn.
+func (s *target) load(ctx context.Context, client *http.Client) error {
 	took, failed := make([][]time.Duration, taskClients), make([]error, taskClients)
 	var all sync.WaitGroup
-	before := processors()
+	before := cpuTime()
 	began := time.Now()
 	for i := range taskClients {
 		body := fmt.Appendf(nil, `{"lock":"lock %d"}`, i)
 		all.Go(func() {
 			for time.Since(began) < taskTurn && failed[i] == nil {
 				from := time.Now()
-				failed[i] = ask(ctx, client, s.url, body)
+				failed[i] = post(ctx, client, s.url, body)
 				took[i] = append(took[i], time.Since(from))
 			}
 		})
@@ -147,13 +148,13 @@ func (s *service) serve(ctx context.Context, client *http.Client) error {
 	each := slices.Concat(took...)
 	s.rates = append(s.rates, float64(len(each))/time.Since(began).Seconds())
 	s.took = append(s.took, each...)
-	s.used.time += processors() - before
-	s.used.times += len(each)
+	s.cpu.time += cpuTime() - before
+	s.cpu.ops += len(each)
 	return errors.Join(failed...)
 }
 
-// ask makes one request, which has to succeed.
-func ask(ctx context.Context, client *http.Client, url string, body []byte) error {
+// post sends one request. Any status but 200 is an error.
+func post(ctx context.Context, client *http.Client, url string, body []byte) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return err
@@ -171,7 +172,7 @@ func ask(ctx context.Context, client *http.Client, url string, body []byte) erro
 	return err
 }
 
-// jsonLog is a log of JSON, as hosts have it.
+// jsonLog returns a JSON logger as hosts use it.
 func jsonLog(w io.Writer) *zap.Logger {
 	return zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.Lock(zapcore.AddSync(w)), zap.InfoLevel))
 }

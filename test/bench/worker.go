@@ -16,44 +16,44 @@ import (
 	"github.com/tidelock-lua/tidelock/native/value"
 )
 
-// task is what a process of a benchmark is told to do: run the script once for
-// each of the events, all at once.
-type task struct {
+// job tells a worker to run the script once for each of the events, all at the
+// same time.
+type job struct {
 	Script string
 	Events []map[string]any
 }
 
-// outcome is what has become of a task.
-type outcome struct {
+// jobResult is the result of a job.
+type jobResult struct {
 	Error    string
 	Results  []json.RawMessage // of the script, one for each event
 	Requests int64             // to the table
 }
 
-// serve makes this process a worker: it does what it is told on standard input
-// until that ends, which it does when the process that has started it does.
-func serve(ctx context.Context, endpoint string) error {
+// serveWorker runs the jobs that it reads from standard input until that ends,
+// as it does when the parent process ends.
+func serveWorker(ctx context.Context, endpoint string) error {
 	p, err := newProcess(ctx, endpoint)
 	if err != nil {
 		return err
 	}
 	in, out := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
 	for {
-		var t task
+		var t job
 		if err := in.Decode(&t); errors.Is(err, io.EOF) {
 			return p.store.Close()
 		} else if err != nil {
 			return err
 		}
-		if err := out.Encode(p.do(ctx, t)); err != nil {
+		if err := out.Encode(p.runJob(ctx, t)); err != nil {
 			return err
 		}
 	}
 }
 
-func (p *process) do(ctx context.Context, t task) outcome {
+func (p *process) runJob(ctx context.Context, t job) jobResult {
 	before := p.table.requests.Load()
-	o := outcome{Results: make([]json.RawMessage, len(t.Events))}
+	o := jobResult{Results: make([]json.RawMessage, len(t.Events))}
 	failed := make([]error, len(t.Events))
 	var runs sync.WaitGroup
 	for i, event := range t.Events {
@@ -62,39 +62,39 @@ func (p *process) do(ctx context.Context, t task) outcome {
 	runs.Wait()
 	o.Requests = p.table.requests.Load() - before
 	if err := errors.Join(failed...); err != nil {
-		return outcome{Error: err.Error()}
+		return jobResult{Error: err.Error()}
 	}
 	return o
 }
 
-// countedTable counts requests: each call is one, as the group db-lock shows by
-// counting them on their way.
-type countedTable struct {
+// countingTable counts requests. Each call is one request, as the group db-lock
+// shows, which counts them in a proxy.
+type countingTable struct {
 	lock.Table
 	requests atomic.Int64
 }
 
-func (c *countedTable) PutLock(ctx context.Context, row lock.Row, now lock.UnixMilli) lock.RowResult {
+func (c *countingTable) PutLock(ctx context.Context, row lock.Row, now lock.UnixMilli) lock.RowResult {
 	c.requests.Add(1)
 	return c.Table.PutLock(ctx, row, now)
 }
 
-func (c *countedTable) DeleteLock(ctx context.Context, key lock.Key, owner string) lock.RowResult {
+func (c *countingTable) DeleteLock(ctx context.Context, key lock.Key, owner string) lock.RowResult {
 	c.requests.Add(1)
 	return c.Table.DeleteLock(ctx, key, owner)
 }
 
-// worker is another process, which does tasks one after the other.
+// worker is another process, which runs jobs one after the other.
 type worker struct {
-	cmd    *exec.Cmd
-	stdin  io.Closer
-	tasks  *json.Encoder
-	done   *json.Decoder
-	errors strings.Builder
+	cmd     *exec.Cmd
+	stdin   io.Closer
+	jobs    *json.Encoder
+	results *json.Decoder
+	errors  strings.Builder
 }
 
-// startWorkers starts processes of this same program, which know the table's
-// time already: their first request is made.
+// startWorkers starts workers and lets each make a first request, so that they
+// know the table's time.
 func (b *bench) startWorkers(count int) (all []*worker, end func(), err error) {
 	endpoint, err := b.emulator()
 	if err != nil {
@@ -103,14 +103,14 @@ func (b *bench) startWorkers(count int) (all []*worker, end func(), err error) {
 	end = func() {
 		for _, w := range all {
 			w.stdin.Close()
-			_ = w.cmd.Wait() // what it has to say, it said in an outcome
+			_ = w.cmd.Wait() // failures are reported in results
 		}
 	}
 	for i := range count {
 		w, err := b.startWorker(endpoint)
 		if err == nil {
 			all = append(all, w)
-			err = w.begin(task{holdScript, []map[string]any{{"lock": fmt.Sprint("first of ", i), "ms": 0.0}}})
+			err = w.start(job{holdScript, []map[string]any{{"lock": fmt.Sprint("first of ", i), "ms": 0.0}}})
 		}
 		if err != nil {
 			end()
@@ -118,7 +118,7 @@ func (b *bench) startWorkers(count int) (all []*worker, end func(), err error) {
 		}
 	}
 	for _, w := range all {
-		if _, err := w.end(); err != nil {
+		if _, err := w.wait(); err != nil {
 			end()
 			return nil, nil, err
 		}
@@ -141,15 +141,15 @@ func (b *bench) startWorker(endpoint string) (*worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.stdin, w.tasks, w.done = in, json.NewEncoder(in), json.NewDecoder(out)
+	w.stdin, w.jobs, w.results = in, json.NewEncoder(in), json.NewDecoder(out)
 	return w, w.cmd.Start()
 }
 
-// begin tells the worker what to do; end waits until that is done.
-func (w *worker) begin(t task) error { return w.tasks.Encode(t) }
+// start sends a job to the worker, and wait waits for its result.
+func (w *worker) start(t job) error { return w.jobs.Encode(t) }
 
-func (w *worker) end() (o outcome, err error) {
-	if err := w.done.Decode(&o); err != nil {
+func (w *worker) wait() (o jobResult, err error) {
+	if err := w.results.Decode(&o); err != nil {
 		return o, fmt.Errorf("a worker has ended: %w: %s", err, w.errors.String())
 	}
 	if o.Error != "" {

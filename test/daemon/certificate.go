@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// Certificate is a server's, signed by itself.
+// Certificate is a self-signed certificate of a server.
 type Certificate struct {
-	// Cert and Key are in PEM.
+	// Cert and Key are the certificate and its private key in PEM.
 	Cert, Key []byte
-	// Pool trusts it.
+	// Pool holds the certificate as the only trusted one.
 	Pool *x509.CertPool
 }
 

@@ -12,14 +12,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/procfs"
+
 	"github.com/tidelock-lua/tidelock/test/daemon"
 )
 
-// playing is set where this program plays a test that has a server.
-const playing = "DAEMON_TEST_PLAYS"
+// envServe is set where this program stands for a test that has a server.
+const envServe = "DAEMON_TEST_SERVE"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(playing) == "" {
+	if os.Getenv(envServe) == "" {
 		os.Exit(m.Run())
 	}
 	folder, err := daemon.NewFolder("tidelock-daemon")
@@ -30,18 +32,18 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	folder.Remove() // nobody else will
+	folder.Remove() // the process will be killed
 	fmt.Println(p.PID())
 	select {}
 }
 
-func TestAServerEndsWithATestThatIsKilled(t *testing.T) {
+func TestServerEndsWithAKilledTest(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Log("elsewhere a killed test leaves its server behind")
 		return
 	}
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), playing+"=1")
+	cmd.Env = append(os.Environ(), envServe+"=1")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -68,17 +70,20 @@ func TestAServerEndsWithATestThatIsKilled(t *testing.T) {
 		if state(pid) == "" || state(pid) == "Z" {
 			return
 		}
-		time.Sleep(10 * time.Millisecond) // between two looks
+		time.Sleep(10 * time.Millisecond) // between two polls
 	}
 	t.Errorf("the server is still there: %s", state(pid))
 }
 
-// state is a process's state in one letter, "" if there is no such process.
+// state returns a process's state in one letter, "" if there is no such process.
 func state(pid int) string {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	p, err := procfs.NewProc(pid)
 	if err != nil {
 		return ""
 	}
-	_, rest, _ := strings.Cut(string(text), ") ")
-	return rest[:1]
+	s, err := p.Stat()
+	if err != nil {
+		return "" // it has gone since
+	}
+	return s.State
 }

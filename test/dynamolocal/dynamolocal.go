@@ -1,10 +1,11 @@
 // Package dynamolocal starts DynamoDB Local, the vendor's emulator, for tests
 // and benchmarks.
 //
-// Its licence allows to run it for tests, but not to pass it on. So it is not
-// part of this repository: the first test that needs it gets it with npm, as a
-// part of the package amplify-dynamodb-simulator, and keeps it in the user's
-// cache. A test without it fails, and says what to install.
+// Its license allows running it for tests, but not redistributing it. So it is
+// not part of this repository. The first test that needs it downloads it with
+// npm, as a part of the package amplify-dynamodb-simulator, and keeps it in the
+// user's cache. Where that is impossible, the test fails and names what to
+// install.
 package dynamolocal
 
 import (
@@ -19,16 +20,16 @@ import (
 	"time"
 )
 
-// startTime is how long the emulator may take until it answers. Alone it takes
-// a second or two; a machine that builds at the same time is far slower.
-const startTime = 2 * time.Minute
+// startTimeout is how long the emulator may take until it answers. On an idle
+// machine it takes a second or two, on a busy one far longer.
+const startTimeout = 2 * time.Minute
 
-// starts is how often to start it: another process may take the port that was
-// free a moment ago.
-const starts = 3
+// startAttempts is how often to start the emulator: another process may take the
+// port that was free a moment ago.
+const startAttempts = 3
 
-// Start starts an emulator that keeps all tables in its memory, and returns its
-// endpoint. Credentials may be any letters and digits, and the region any. It
+// Start starts an emulator that keeps all tables in memory, and returns its
+// endpoint. It accepts any region, and any letters and digits as credentials. It
 // ends with the test.
 func Start(tb testing.TB) (endpoint string) {
 	tb.Helper()
@@ -40,7 +41,7 @@ func Start(tb testing.TB) (endpoint string) {
 	return endpoint
 }
 
-// Run is [Start] for a program that is no test: the emulator ends when end is
+// Run is [Start] for programs that are not tests. The emulator ends when end is
 // called.
 func Run() (endpoint string, end func(), err error) {
 	java, err := exec.LookPath("java")
@@ -52,15 +53,15 @@ func Run() (endpoint string, end func(), err error) {
 		return "", nil, err
 	}
 	for n := 1; ; n++ {
-		p, endpoint, err := launch(java, home)
+		p, endpoint, err := startProcess(java, home)
 		if err != nil {
 			return "", nil, err
 		}
-		if err = p.answers(endpoint); err == nil {
-			return endpoint, p.end, nil
+		if err = p.waitUntilReady(endpoint); err == nil {
+			return endpoint, p.kill, nil
 		}
-		p.end()
-		if n == starts {
+		p.kill()
+		if n == startAttempts {
 			return "", nil, err
 		}
 	}
@@ -70,17 +71,17 @@ func Run() (endpoint string, end func(), err error) {
 type process struct {
 	cmd    *exec.Cmd
 	ended  chan struct{} // closed when it has ended
-	output bytes.Buffer  // what it says; complete when ended is closed
+	output bytes.Buffer  // complete when ended is closed
 }
 
-func launch(java, home string) (p *process, endpoint string, err error) {
+func startProcess(java, home string) (p *process, endpoint string, err error) {
 	port, err := freePort()
 	if err != nil {
 		return nil, "", err
 	}
 	p = &process{ended: make(chan struct{})}
-	// The Java options shorten the start: what runs for seconds only needs
-	// neither the second compiler nor collectors with threads of their own.
+	// The Java options shorten the start: a process that runs for seconds needs
+	// neither the second compiler nor a concurrent collector.
 	p.cmd = exec.Command(java, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC",
 		"-Djava.library.path=./DynamoDBLocal_lib", "-jar", "DynamoDBLocal.jar",
 		"-inMemory", "-sharedDb", "-port", strconv.Itoa(port), "-disableTelemetry")
@@ -93,8 +94,8 @@ func launch(java, home string) (p *process, endpoint string, err error) {
 	return p, "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), nil
 }
 
-// start starts the process on a thread that lives as long as the process: for
-// Linux its parent is that thread, not our process.
+// start starts the process on a thread that lives as long as the process: on
+// Linux the parent, with which it ends, is that thread.
 func (p *process) start() error {
 	started := make(chan error)
 	go func() {
@@ -102,31 +103,31 @@ func (p *process) start() error {
 		err := p.cmd.Start()
 		started <- err
 		if err == nil {
-			_ = p.cmd.Wait() // it never ends well: it is killed
+			_ = p.cmd.Wait() // always fails, because the process is killed
 			close(p.ended)
 		}
 	}()
 	return <-started
 }
 
-func (p *process) end() {
-	_ = p.cmd.Process.Kill() // has ended already, or ends now
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill() // fails if the process has ended already
 	<-p.ended
 }
 
-// answers waits until the emulator answers requests.
-func (p *process) answers(endpoint string) error {
+// waitUntilReady waits until the emulator answers requests.
+func (p *process) waitUntilReady(endpoint string) error {
 	client := &http.Client{Timeout: 5 * time.Second}
-	look := time.NewTicker(50 * time.Millisecond)
-	defer look.Stop()
-	late := time.After(startTime)
+	retry := time.NewTicker(50 * time.Millisecond)
+	defer retry.Stop()
+	timeout := time.After(startTimeout)
 	for {
 		select {
 		case <-p.ended:
 			return fmt.Errorf("DynamoDB Local ended at once: %s", p.output.Bytes())
-		case <-late:
-			return fmt.Errorf("DynamoDB Local did not answer within %v", startTime)
-		case <-look.C:
+		case <-timeout:
+			return fmt.Errorf("DynamoDB Local did not answer within %v", startTimeout)
+		case <-retry.C:
 		}
 		if answer, err := client.Get(endpoint); err == nil {
 			return answer.Body.Close()

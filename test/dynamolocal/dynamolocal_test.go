@@ -7,7 +7,7 @@ import (
 	"github.com/tidelock-lua/tidelock/test/dynamolocal"
 )
 
-func TestTheEmulatorAnswersUntilTheTestEnds(t *testing.T) {
+func TestEmulatorAnswersUntilTestEnds(t *testing.T) {
 	var endpoint string
 	t.Run("while it runs", func(t *testing.T) {
 		endpoint = dynamolocal.Start(t)

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// endWithParent makes the process end when the one of the test dies.
+// endWithParent makes the process end when its parent dies.
 func endWithParent(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

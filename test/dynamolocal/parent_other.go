@@ -4,6 +4,6 @@ package dynamolocal
 
 import "os/exec"
 
-// endWithParent does nothing: there is no such request outside Linux. A test
-// that ends in order still ends its emulator.
+// endWithParent does nothing, because only Linux can do it. A test that ends
+// normally still ends its emulator.
 func endWithParent(*exec.Cmd) {}

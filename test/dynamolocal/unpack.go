@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// npmPackage brings the emulator, in npmFolder.
+	// npmPackage contains the emulator, in npmFolder.
 	npmPackage = "amplify-dynamodb-simulator"
 	version    = "2.9.30"
 	npmFolder  = "package/emulator/"
 )
 
-// emulator returns the folder with the emulator, and gets it if this is the
-// first time. Several processes may do so at once: the first to finish wins.
+// emulator returns the folder with the emulator, and downloads it the first time.
+// Several processes may do so at once: the first to finish wins.
 func emulator() (folder string, err error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -39,7 +39,7 @@ func emulator() (folder string, err error) {
 	}
 	defer os.RemoveAll(own)
 	unpacked := filepath.Join(own, "emulator")
-	if err := get(own, unpacked); err != nil {
+	if err := download(own, unpacked); err != nil {
 		return "", err
 	}
 	if err := os.Rename(unpacked, folder); err != nil {
@@ -50,11 +50,11 @@ func emulator() (folder string, err error) {
 	return folder, nil
 }
 
-// get packs the npm package into the folder own and unpacks the emulator.
-func get(own, unpacked string) error {
+// download downloads the npm package into the folder own and unpacks the emulator.
+func download(own, unpacked string) error {
 	npm, err := exec.LookPath("npm")
 	if err != nil {
-		return fmt.Errorf("%w: DynamoDB Local is got with npm once (Debian: apt-get install npm)", err)
+		return fmt.Errorf("%w: DynamoDB Local is downloaded with npm once (Debian: apt-get install npm)", err)
 	}
 	cmd := exec.Command(npm, "pack", "--silent", npmPackage+"@"+version)
 	cmd.Dir = own

@@ -12,8 +12,8 @@ const (
 	killed     = 2
 )
 
-// increment reads a number and writes it back one higher, with nothing but a
-// lock between it and the others. It logs each number that it has written.
+// increment adds one to a number by a read and a write that only a lock
+// protects. It logs each number that it has written.
 const increment = `return function(event)
 	local counters = native.db.open("counters")
 	for i = 1, event.times do
@@ -39,7 +39,7 @@ func startCounters(t *testing.T) (dir string, all []*process) {
 	return dir, all
 }
 
-func TestProcessesThatCountUnderOneLockLoseNothing(t *testing.T) {
+func TestCounterUnderLockLosesNothing(t *testing.T) {
 	dir, all := startCounters(t)
 	for i, p := range all {
 		if code, _ := p.end(); code != 0 {
@@ -53,7 +53,7 @@ func TestProcessesThatCountUnderOneLockLoseNothing(t *testing.T) {
 
 func TestKilledProcessesLoseNoAnsweredWrite(t *testing.T) {
 	dir, all := startCounters(t)
-	written := map[string]int{} // how often each number was said to be written
+	written := map[string]int{} // log records of each number
 	for i, p := range all {
 		if i >= killed {
 			continue
@@ -76,7 +76,7 @@ func TestKilledProcessesLoseNoAnsweredWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	if least, most := len(written), len(written)+killed; sum < least || sum > most {
-		t.Errorf("got a sum of %d, want %d..%d: every write that was answered, and one of each killed process at most", sum, least, most)
+		t.Errorf("got a sum of %d, want %d..%d: every answered write, and at most one more of each killed process", sum, least, most)
 	}
 	for n, times := range written {
 		if times != 1 {
@@ -84,6 +84,6 @@ func TestKilledProcessesLoseNoAnsweredWrite(t *testing.T) {
 		}
 	}
 	if least := (processes - killed) * increments; len(written) < least {
-		t.Errorf("got %d writes, want %d at least", len(written), least)
+		t.Errorf("got %d writes, want at least %d", len(written), least)
 	}
 }

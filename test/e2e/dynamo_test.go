@@ -23,31 +23,31 @@ import (
 	"github.com/tidelock-lua/tidelock/test/dynamolocal"
 )
 
-// TestLocksOnDynamoDB runs the program against one emulator, which takes
-// seconds to start; each test has a table of its own.
+// TestLocksOnDynamoDB runs the program against one emulator, which takes seconds
+// to start. Each subtest has a table of its own.
 func TestLocksOnDynamoDB(t *testing.T) {
 	t.Parallel()
 	if err := lookAtSources(); err != nil {
 		t.Fatal(err)
 	}
 	s := &service{endpoint: dynamolocal.Start(t)}
-	// Alone: a first answer that takes more than half a second makes a process
-	// ask for the time twice.
-	t.Run("a lock costs two requests, the first one three", func(t *testing.T) { testCosts(t, s.create(t)) })
-	// Alone: it has to be done within a lease of 30 s.
-	t.Run("of two imports started at once exactly one runs", func(t *testing.T) { testImport(t, s.create(t)) })
+	// It runs alone, because a first answer that takes more than half a second
+	// makes a process ask for the table's time twice.
+	t.Run("Lock/CostsTwoRequests", func(t *testing.T) { testCosts(t, s.create(t)) })
+	// It runs alone, because it has to be done within a lease of 30 s.
+	t.Run("Import/RunsOnceWhenStartedTwice", func(t *testing.T) { testImport(t, s.create(t)) })
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T, *table)
 	}{
-		{"stopped processes in a bad network overlap with nobody", testStopped},
-		{"holders that are stopped call nothing after their leases", testStops},
-		{"processes that count under one lock lose nothing, two of them killed", testKilled},
-		{"both engines answer alike", testSuite},
-		{"a holder that is cut off stops at the end of its lease", testCutOff},
-		{"a table is made once and can be checked", testTable},
-		{"a function that is ended holds no lock any more", testFunctionTerminated},
-		{"a function that was frozen makes new connections", testFunctionThawed},
+		{"Lock/ExcludesSuspendedProcessesInABadNetwork", testSuspendedProcesses},
+		{"Lock/SuspendedHoldersMakeNoCallAfterTheirLease", testHoldersSuspendedPastTheirLease},
+		{"Lock/CounterOfKilledProcessesLosesNothing", testKilled},
+		{"Engines/GiveTheSameResults", testSuite},
+		{"Lock/HolderThatIsCutOffStopsAtItsLease", testCutOff},
+		{"Table/IsCreatedOnceAndChecked", testTable},
+		{"Function/ReleasesLocksWhenTerminated", testLambdaTerminated},
+		{"Function/ReconnectsAfterThaw", testLambdaThawed},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -62,7 +62,7 @@ type service struct {
 	tables   atomic.Int32
 }
 
-// table is a table on it, with a folder for scripts.
+// table is a table of the service, with a folder for scripts.
 type table struct {
 	t              *testing.T
 	name, endpoint string
@@ -71,15 +71,15 @@ type table struct {
 
 const region = "eu-west-1"
 
-// create makes a table as an operator does.
+// create creates a table as an operator does.
 func (s *service) create(t *testing.T) *table {
 	t.Helper()
 	tb := &table{t: t, name: fmt.Sprint("table-", s.tables.Add(1)), endpoint: s.endpoint, dir: t.TempDir()}
 	if got, want := tb.command(s.endpoint, "table", "create", "--yes").output(), "is created and can be used"; !strings.Contains(got, want) {
 		t.Fatalf("got %q, want %q", got, want)
 	}
-	// On a busy machine the emulator takes seconds to answer its first condition,
-	// and may never answer one again if its client hasn't the patience.
+	// On a busy machine the emulator takes seconds to answer its first conditional
+	// request, and if the client gives up it may never answer one again.
 	tb.putLock("first", time.Now().Add(-time.Hour))
 	return tb
 }
@@ -91,7 +91,7 @@ type program struct {
 	stdout, stderr bytes.Buffer
 }
 
-// command prepares a run, which asks endpoint. It is killed if it outlives its
+// command prepares a run that uses endpoint. It is killed if it outlives its
 // test.
 func (tb *table) command(endpoint string, args ...string) *program {
 	args = append(args, "--db-table", tb.name, "--db-region", region, "--db-endpoint", endpoint)
@@ -108,7 +108,7 @@ func (p *program) start() {
 	}
 }
 
-// end waits for the end, and fails the test unless it is a success.
+// end waits until the program ends, and fails the test unless it succeeds.
 func (p *program) end() {
 	p.t.Helper()
 	if err := p.Wait(); err != nil {
@@ -138,8 +138,8 @@ func (tb *table) sums() (sums map[string]int) {
 	return sums
 }
 
-// countInTurn adds one to a number event.times times, with nothing but a lock
-// between it and the others.
+// countInTurn adds one to a number event.times times, by a read and a write that
+// only a lock protects.
 const countInTurn = `return function(event)
 	local counters = native.db.open("counters")
 	for i = 1, event.times do
@@ -149,8 +149,8 @@ const countInTurn = `return function(event)
 	end
 end`
 
-// One process is killed before it learns that it has written, one before it
-// learns that somebody else holds the lock.
+// testKilled kills one process before it learns that its write was applied, and
+// one before it learns that the lock is held.
 func testKilled(t *testing.T, tb *table) {
 	const lease = 2 * time.Second
 	write(t, tb.dir, "count.lua", countInTurn)
@@ -160,7 +160,7 @@ func testKilled(t *testing.T, tb *table) {
 	at := [killed]struct {
 		partition string
 		status    int
-		left      int // how many such answers are to come
+		left      int // such answers until the kill
 	}{{entries, 200, increments / 4}, {lockRows, 400, 10}}
 	p.answered = func(a arrival) {
 		mu.Lock()
@@ -197,17 +197,18 @@ func testKilled(t *testing.T, tb *table) {
 	sums := tb.sums()
 	h.check(t, sums)
 	if least := (processes - killed) * increments; sums["n"] < least {
-		t.Errorf("got a sum of %d, want %d at least", sums["n"], least)
+		t.Errorf("got a sum of %d, want at least %d", sums["n"], least)
 	}
 	grants, ranOut, gap := h.grants()
 	if most := lease + lock.DefaultGuard + 4*time.Second; ranOut != 1 || gap > most {
-		t.Errorf("%d rows ran out, want that of the holder that was killed; the next holder came after %v, want %v at most", ranOut, gap, most)
+		t.Errorf("%d rows ran out, want that of the killed holder; the next holder came after %v, want at most %v", ranOut, gap, most)
 	}
-	t.Logf("%d requests, %d grants, %v from the killed holder to the next; %d requests after a lease", len(record), grants, gap, h.late)
+	t.Logf("%d requests, %d grants, %v from the killed holder to the next; %d requests after a lease", len(record), grants, gap, h.afterLease)
 }
 
-// asks says of each of the locks that event names whether it can be had.
-const asks = `return function(event)
+// tryLocks tries to acquire each of the locks that event names, and returns
+// whether it succeeded.
+const tryLocks = `return function(event)
 	local had = {}
 	for i, name in ipairs(event) do
 		had[i] = native.lock.with(name, function() native.sleep(50) end)
@@ -216,7 +217,7 @@ const asks = `return function(event)
 end`
 
 func testCosts(t *testing.T, tb *table) {
-	write(t, tb.dir, "asks.lua", asks)
+	write(t, tb.dir, "try.lua", tryLocks)
 	now := time.Now()
 	tb.putLock("held", now.Add(time.Minute))
 	tb.putLock("ran out", now.Add(-10*time.Second))
@@ -227,7 +228,7 @@ func testCosts(t *testing.T, tb *table) {
 		{"a fresh process, no wait, a held lock", `["held"]`, `[false]`, "DeleteItem PutItem"},
 		{"one lock after the other", `["free","another"]`, `[true,true]`, "DeleteItem PutItem DeleteItem PutItem DeleteItem"},
 	} {
-		if had := tb.command(p.open().endpoint(), "run", "asks.lua", "--event", test.locks).output(); had != test.had {
+		if had := tb.command(p.open().endpoint(), "run", "try.lua", "--event", test.locks).output(); had != test.had {
 			t.Errorf("%s: got %s, want %s", test.name, had, test.had)
 		}
 		var ops []string
@@ -242,7 +243,7 @@ func testCosts(t *testing.T, tb *table) {
 	}
 }
 
-// putLock makes the row of a lock that another process holds, or has held.
+// putLock writes the row of a lock that another process holds, or has held.
 func (tb *table) putLock(name string, until time.Time) {
 	tb.t.Helper()
 	s, err := dynamo.Open(tb.t.Context(), clock.NewDual(clock.System()), dynamo.Options{
@@ -273,7 +274,7 @@ func testCutOff(t *testing.T, tb *table) {
 		p := newProxy(t, tb.endpoint)
 		p.answered = func(a arrival) {
 			if a.op == "PutItem" {
-				p.ports[0].cut.Store(true)
+				p.ports[0].cutOff.Store(true)
 			}
 		}
 		text := tb.command(p.open().endpoint(), "run", "held.lua").output()
@@ -285,7 +286,7 @@ func testCutOff(t *testing.T, tb *table) {
 		if err := json.Unmarshal([]byte(text), &[]any{&result.OK, &result.Error, &result.Took}); err != nil || result.Error != "deadline exceeded" {
 			t.Fatalf("%s: got %s, want deadline exceeded (%v)", name, text, err)
 		}
-		// The first try to free the row comes once the function has ended.
+		// The first attempt to delete the row comes once the function has ended.
 		all := p.requests()
 		put := slices.IndexFunc(all, func(a arrival) bool { return a.op == "PutItem" })
 		freed := put + slices.IndexFunc(all[put:], func(a arrival) bool { return a.op == "DeleteItem" })
@@ -304,7 +305,7 @@ func testSuite(t *testing.T, tb *table) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scripts: %v", err)
 	}
-	write(t, tb.dir, "first.lua", `native.db.open("entries"):put("key", 1)`) // makes the file, which takes time
+	write(t, tb.dir, "first.lua", `native.db.open("entries"):put("key", 1)`) // creates the file, which takes time
 	run(t, fast, tb.dir, "first.lua")
 	for _, file := range files {
 		copyFile(t, tb.dir, "test/e2e/"+file)

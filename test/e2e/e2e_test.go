@@ -26,13 +26,13 @@ import (
 	"github.com/tidelock-lua/tidelock/native/db/sqlite"
 )
 
-// The program under test: checked is built with the race detector; fast is as
-// it is released, for the work of many processes, which share no memory and
-// whose SQLite is ten times slower under the detector.
+// checked and fast are the program under test. checked is built with the race
+// detector. fast is built as it is released, for tests of many processes, which
+// share no memory and whose SQLite is ten times slower under the detector.
 var checked, fast string
 
-// raceOptions spare the second that a program with the race detector waits at
-// its end by default.
+// raceOptions avoid the second that a program with the race detector waits at its
+// end by default.
 const raceOptions = "atexit_sleep_ms=0"
 
 func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
@@ -44,15 +44,15 @@ func buildAndRun(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	// Programs begin with the signals' defaults, also where these tests run
-	// under nohup or in the background.
+	// Programs start with default signal handling, also when these tests run under
+	// nohup or in the background.
 	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
 		if signal.Ignored(s) {
 			signal.Notify(make(chan os.Signal, 1), s)
 		}
 	}
-	// How SQLite locks files is settled by the first that a process opens, and
-	// one of these tests opens one without the engine.
+	// The first file that a process opens decides how SQLite locks files, and one
+	// of these tests opens a file without the engine.
 	first, err := sqlite.Open(filepath.Join(dir, "first.db"), clock.NewDual(clock.System()), sqlite.Options{})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -70,8 +70,8 @@ func buildAndRun(m *testing.M) int {
 	return m.Run()
 }
 
-// lookAtSources walks over what the programs are made from while a test runs,
-// for go test to see that a cached success depends on it.
+// lookAtSources walks over the sources of the programs while a test runs, so that
+// go test knows that a cached success depends on them.
 var lookAtSources = sync.OnceValue(func() error {
 	for _, dir := range []string{"cmd", "lambda", "native", "runtime", "task", "tenant"} {
 		err := filepath.WalkDir(filepath.Join("../..", dir), func(_ string, _ os.DirEntry, err error) error { return err })
@@ -89,7 +89,7 @@ var lookAtSources = sync.OnceValue(func() error {
 //	tidelock CODE ARGS...   runs the program, which must exit with CODE
 //	fill FILE N TEXT...     writes the texts to FILE, the last one N times
 //	bytes FILE TEXT         writes a text with Go's escapes to FILE
-//	no-controls             the last command printed no control characters
+//	no-controls             checks that the last command printed no control characters
 func TestScripts(t *testing.T) {
 	if err := lookAtSources(); err != nil {
 		t.Fatal(err)
@@ -149,17 +149,17 @@ func noControls(ts *testscript.TestScript, _ bool, _ []string) {
 	}
 }
 
-// process is a run of the program that a test watches while it runs.
+// process is a run of the program whose log a test reads while it runs.
 type process struct {
 	*exec.Cmd
 	t      *testing.T
 	stdout bytes.Buffer
 	stderr chan string // lines
-	logged []string    // those that were read
+	logged []string    // lines that were read
 }
 
-// start starts binary's `run` in dir. A process that outlives its test is
-// killed.
+// start starts the command run of binary in dir. A process that outlives its
+// test is killed.
 func start(t *testing.T, binary, dir string, args ...string) *process {
 	t.Helper()
 	if err := lookAtSources(); err != nil {
@@ -178,7 +178,7 @@ func start(t *testing.T, binary, dir string, args ...string) *process {
 		t.Fatal(err)
 	}
 	w.Close()
-	p.stderr = make(chan string, 1000) // so that no process waits for its reader
+	p.stderr = make(chan string, 1000) // so that no process waits for the test
 	go func() {
 		defer close(p.stderr)
 		for lines := bufio.NewScanner(r); lines.Scan(); {
@@ -189,8 +189,8 @@ func start(t *testing.T, binary, dir string, args ...string) *process {
 	return p
 }
 
-// next returns the message of the next record of the log that the script
-// wrote, "" if there is none any more.
+// next returns the message of the next log record of the script, "" after the
+// last one.
 func (p *process) next() string {
 	for line := range p.stderr {
 		p.logged = append(p.logged, line)
@@ -253,8 +253,8 @@ func copyFile(t *testing.T, dir, path string) {
 	}
 }
 
-// run runs a script to its end and returns what it printed; anything but
-// success fails the test.
+// run runs a script to its end and returns what it printed. It fails the test
+// unless the script succeeds.
 func run(t *testing.T, binary, dir string, args ...string) string {
 	t.Helper()
 	p := start(t, binary, dir, args...)

@@ -7,11 +7,11 @@ import (
 )
 
 const (
-	importScript = "import.lua"
-	importEvent  = "@names.json"
-	imported     = `{"imported":12797,"version":"CLDR 32"}`
-	there        = `{"rows":12797,"skipped":"CLDR 32 is already there"}`
-	running      = `{"skipped":"another import is running"}`
+	importScript    = "import.lua"
+	importEvent     = "@names.json"
+	imported        = `{"imported":12797,"version":"CLDR 32"}`
+	alreadyImported = `{"rows":12797,"skipped":"CLDR 32 is already there"}`
+	importRunning   = `{"skipped":"another import is running"}`
 )
 
 func importFolder(t *testing.T) string {
@@ -22,10 +22,10 @@ func importFolder(t *testing.T) string {
 	return dir
 }
 
-func TestTheExampleImportsOnce(t *testing.T) {
+func TestImportExampleImportsOnce(t *testing.T) {
 	t.Parallel()
 	dir := importFolder(t)
-	for i, want := range []string{imported, there, there} {
+	for i, want := range []string{imported, alreadyImported, alreadyImported} {
 		if got := run(t, fast, dir, importScript, "--event", importEvent); got != want {
 			t.Errorf("run %d: got %s, want %s", i+1, got, want)
 		}
@@ -39,7 +39,7 @@ func TestTheExampleImportsOnce(t *testing.T) {
 	}
 }
 
-// testImport runs the README's import on DynamoDB, twice at once.
+// testImport starts the import of the README twice at once, on DynamoDB.
 func testImport(t *testing.T, tb *table) {
 	var both []*program
 	for range 2 {
@@ -54,8 +54,8 @@ func testImport(t *testing.T, tb *table) {
 		p.end()
 		count[strings.TrimSuffix(p.stdout.String(), "\n")]++
 	}
-	if count[imported] != 1 || count[there]+count[running] != 1 {
-		t.Errorf("got %v, want one import and one that is skipped", count)
+	if count[imported] != 1 || count[alreadyImported]+count[importRunning] != 1 {
+		t.Errorf("got %v, want one import and one skipped", count)
 	}
 	write(t, tb.dir, "count.lua", `
 		local n = 0
@@ -66,7 +66,7 @@ func testImport(t *testing.T, tb *table) {
 	}
 }
 
-func TestOfTwoImportsStartedAtOnceExactlyOneRuns(t *testing.T) {
+func TestImportExampleRunsOnceWhenStartedTwice(t *testing.T) {
 	t.Parallel()
 	for round := range 3 {
 		dir := importFolder(t)
@@ -82,8 +82,8 @@ func TestOfTwoImportsStartedAtOnceExactlyOneRuns(t *testing.T) {
 			}
 			count[strings.TrimSuffix(stdout, "\n")]++
 		}
-		if count[imported] != 1 || count[there]+count[running] != 1 {
-			t.Errorf("round %d: got %s, want one import and one that is skipped", round, fmt.Sprint(count))
+		if count[imported] != 1 || count[alreadyImported]+count[importRunning] != 1 {
+			t.Errorf("round %d: got %s, want one import and one skipped", round, fmt.Sprint(count))
 		}
 	}
 }

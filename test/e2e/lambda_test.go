@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -31,7 +32,7 @@ import (
 // bootstrap builds the program for AWS Lambda with the race detector.
 var bootstrap = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(filepath.Dir(checked), "bootstrap")
-	build := exec.Command("go", "build", "-race", "-tags", "lambda.norpc", "-o", path, "../../cmd/bootstrap")
+	build := exec.Command("go", "build", "-race", "-o", path, "../../cmd/bootstrap")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%s%w", out, err)
 	}
@@ -79,6 +80,13 @@ func startFunctionIn(t *testing.T, dir string, env ...string) *function {
 	out, err := f.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, v := range env {
+		if n, ok := strings.CutPrefix(v, "AWS_LAMBDA_MAX_CONCURRENCY="); ok {
+			if f.MaxConcurrency, err = strconv.Atoi(n); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	if err := f.Start(); err != nil {
 		t.Fatal(err)
@@ -151,11 +159,11 @@ func request(method, path, body string, base64 bool) string {
 		`"requestContext":{"http":{"method":%q,"path":%q,"sourceIp":"192.0.2.1"},"requestId":"r"},"body":%q,"isBase64Encoded":%v}`, path, method, path, body, base64)
 }
 
-// One process answers them all: none of these costs the environment.
-func TestAFunctionAnswersEachInvocation(t *testing.T) {
+// One process answers them all: none of these ends the environment.
+func TestLambdaAnswersEachInvocation(t *testing.T) {
 	t.Parallel()
 	f := startFunction(t)
-	lambdaapi.Await(t, "the first question", f.Ready)
+	lambdaapi.Await(t, "the first poll", f.Ready)
 	lambdaapi.Await(t, "an extension, without which there is no SIGTERM", f.Registered)
 	const failure = `{"errorMessage":"%s","errorType":"%s"}`
 	const at = `,"stackTrace":[{"path":"raise.lua","line":%d,"label":"%s"}`
@@ -169,13 +177,14 @@ func TestAFunctionAnswersEachInvocation(t *testing.T) {
 		{"a table that looks like an error", lambdaapi.Invocation{Payload: envelope("echo", `{"errorMessage":"m","errorType":"t"}`)}, "response",
 			`{"errorMessage":"m","errorType":"t"}`},
 		{"a raised string", lambdaapi.Invocation{Payload: envelope("raise", `null`)}, "error",
-			`{"errorMessage":"raise.lua:2: no such order","errorType":"Script.RuntimeError"` + fmt.Sprintf(at, 2, "inner") + `,{"path":"raise.lua","line":6,"label":"?"}]}`},
+			`{"errorMessage":"raise.lua:2: no such order","errorType":"Script.RuntimeError"` + fmt.Sprintf(at, 2, "inner") + `,{"path":"raise.lua","line":6,"label":"function at raise.lua:4"}]}`},
 		{"a raised table with code", lambdaapi.Invocation{Payload: envelope("raise", `{"code":"no_stock","message":"none left"}`)}, "error",
-			`{"errorMessage":"no_stock: none left","errorType":"Script.Raised"` + fmt.Sprintf(at, 5, "?") + `]}`},
+			`{"errorMessage":"no_stock: none left","errorType":"Script.Raised"` + fmt.Sprintf(at, 5, "function at raise.lua:4") + `]}`},
 		{"a script that never ends", lambdaapi.Invocation{Payload: envelope("spin", `1`), Timeout: 5 * time.Second}, "error",
 			"the run took longer than the "},
 		{"a limit of the tenant's own", lambdaapi.Invocation{Payload: `{"tenant":"beta","script":"spin"}`}, "error",
-			fmt.Sprintf(failure, "the run took longer than its timeout of 500ms", "Script.Timeout")},
+			`{"errorMessage":"the run took longer than its timeout of 500ms","errorType":"Script.Timeout","stackTrace":` +
+				`[{"path":"spin.lua","line":1,"label":"function at spin.lua:1"},{"path":"spin.lua","line":1,"label":"main chunk"}]}`},
 		{"a result that is too large", lambdaapi.Invocation{Payload: envelope("large", `{"bytes":6291455}`)}, "error",
 			fmt.Sprintf(failure, "the result has more bytes than the 6291456 that are allowed", "Result.TooLarge")},
 		{"a result that is no text", lambdaapi.Invocation{Payload: envelope("binary", `1`)}, "error",
@@ -185,7 +194,7 @@ func TestAFunctionAnswersEachInvocation(t *testing.T) {
 		{"an empty table", lambdaapi.Invocation{Payload: "{}", ARN: isolatedARN, Tenant: "acme"}, "response", `"acme"`},
 		{"an event that is no JSON", lambdaapi.Invocation{Payload: `{"a":`}, "error", fmt.Sprintf(failure, "the event is not JSON: the text ends too soon", "Event.Invalid")},
 		{"an event that is no text", lambdaapi.Invocation{Payload: "\"\xff\""}, "error", fmt.Sprintf(failure, "the event is not JSON: not valid UTF-8", "Event.Invalid")},
-		{"a tenant that nobody knows", lambdaapi.Invocation{Payload: `{"tenant":"gamma","script":"echo"}`}, "error",
+		{"an unknown tenant", lambdaapi.Invocation{Payload: `{"tenant":"gamma","script":"echo"}`}, "error",
 			fmt.Sprintf(failure, `there is no tenant \"gamma\"`, "Tenant.Unknown")},
 		{"another tenant than the platform's", lambdaapi.Invocation{Payload: envelope("echo", "1"), Tenant: "beta"}, "error",
 			fmt.Sprintf(failure, "the event names another tenant than the one that it belongs to", "Tenant.Mismatch")},
@@ -199,7 +208,7 @@ func TestAFunctionAnswersEachInvocation(t *testing.T) {
 		{"a request of a REST API", lambdaapi.Invocation{Payload: `{"resource":"/bytes","path":"/bytes","httpMethod":"POST","multiValueHeaders":{"a":["b"]},` +
 			`"requestContext":{"requestId":"r"},"body":"text","isBase64Encoded":false}`}, "response",
 			`{"statusCode":201,"multiValueHeaders":{"content-type":["text/plain; charset=utf-8"],"set-cookie":["a=1; Path=/","b=2"],"x-path":["/bytes"]},"body":"text","isBase64Encoded":false}`},
-		{"a request of a load balancer for nobody", lambdaapi.Invocation{Payload: `{"httpMethod":"GET","path":"/x","headers":{},"requestContext":{"elb":{"targetGroupArn":"arn"}}}`}, "response",
+		{"a request of a load balancer without a route", lambdaapi.Invocation{Payload: `{"httpMethod":"GET","path":"/x","headers":{},"requestContext":{"elb":{"targetGroupArn":"arn"}}}`}, "response",
 			`{"statusCode":404,"statusDescription":"404 Not Found","headers":{"content-type":"application/json"},"body":"{\"error\":{\"message\":\"nobody says whose event it is: ` +
 				`it needs a route for arn\",\"retryable\":false,\"type\":\"Tenant.Unknown\"},\"request_id\":\"ID\"}","isBase64Encoded":false}`},
 		{"a batch with bad messages", lambdaapi.Invocation{Payload: batchOf(sqs("orders", "1", "ok", "a"), sqs("orders", "2", "bad", "a"), sqs("orders", "3", "ok", "a"))}, "response",
@@ -208,7 +217,7 @@ func TestAFunctionAnswersEachInvocation(t *testing.T) {
 		{"groups of a FIFO queue", lambdaapi.Invocation{Payload: batchOf(sqs("orders.fifo", "1", "bad", "a"), sqs("orders.fifo", "2", "ok", "b"), sqs("orders.fifo", "3", "ok", "a"))}, "response",
 			`{"batchItemFailures":[{"itemIdentifier":"1"},{"itemIdentifier":"3"}]}`},
 		{"a batch of a mapping without the switch", lambdaapi.Invocation{Payload: batchOf(sqs("whole", "1", "ok", "a"), sqs("whole", "2", "bad", "a"))}, "error",
-			`{"errorMessage":"one of 2 messages failed, so all of them come again: bad_order: 2","errorType":"Script.Raised","stackTrace":[{"path":"message.lua","line":2,"label":"?"}]}`},
+			`{"errorMessage":"one of 2 messages failed, so all of them come again: bad_order: 2","errorType":"Script.Raised","stackTrace":[{"path":"message.lua","line":2,"label":"function at message.lua:1"}]}`},
 		{"a rule of EventBridge", lambdaapi.Invocation{Payload: `{"version":"0","id":"1","detail-type":"Scheduled Event","source":"aws.events",` +
 			`"resources":["arn:aws:events:eu-west-1:123456789012:rule/nightly"],"detail":{}}`}, "response",
 			`{"detail":{},"detail_type":"Scheduled Event","id":"1","kind":"eventbridge","resources":["arn:aws:events:eu-west-1:123456789012:rule/nightly"],"source":"aws.events"}`},
@@ -231,24 +240,21 @@ func TestAFunctionAnswersEachInvocation(t *testing.T) {
 			if !same || got.Path != test.path || got.Status != http.StatusAccepted || len(got.Trailer) > 0 && got.Trailer.Get("Lambda-Runtime-Function-Error-Type") != "" {
 				t.Errorf("\n got %s %d %.500s %v\nwant %s %s", got.Path, got.Status, got.Body, got.Trailer, test.path, test.body)
 			}
-			// The platform reads what answers say as JSON, whatever their type;
-			// aws-lambda-go gives this one to all that its handler hasn't encoded.
-			kind := map[string]string{"response": "application/octet-stream", "error": "application/json"}[test.path]
-			if got.Header.Get("Content-Type") != kind {
-				t.Errorf("got the type %s, want %s", got.Header.Get("Content-Type"), kind)
+			if kind := got.Header.Get("Content-Type"); kind != "application/json" {
+				t.Errorf("got the type %s", kind)
 			}
 		})
 	}
 	t.Run("a deadline that is missing", func(t *testing.T) {
 		got := f.Invoke(t, lambdaapi.Invocation{Header: map[string]string{"Lambda-Runtime-Deadline-Ms": ""}})
-		if got.Path != "error" || !strings.Contains(got.Body, "deadline") {
+		if got.Path != "error" || !strings.Contains(got.Body, `"errorType":"Host.Internal"`) {
 			t.Errorf("got %+v", got)
 		}
-		f.logged("failed to parse deadline", 1) // and all before it are records
+		f.logged("the platform sent no deadline", 1) // and all before it are records
 	})
 }
 
-func TestAFunctionTakesSeveralInvocationsAtOnce(t *testing.T) {
+func TestLambdaConcurrentInvocations(t *testing.T) {
 	t.Parallel()
 	const at, each = 8, 20
 	f := startFunction(t, fmt.Sprintf("AWS_LAMBDA_MAX_CONCURRENCY=%d", at))
@@ -257,18 +263,18 @@ func TestAFunctionTakesSeveralInvocationsAtOnce(t *testing.T) {
 		callers.Go(func() {
 			for i := range each {
 				event := fmt.Sprintf(`{"caller":%d,"n":%d}`, n, i)
-				answer := <-f.Send(lambdaapi.Invocation{Payload: envelope("echo", event), Timeout: time.Minute}).Answered
-				if answer.Body != event {
-					t.Errorf("got %s, want %s", answer.Body, event)
+				response := <-f.Send(lambdaapi.Invocation{Payload: envelope("echo", event), Timeout: time.Minute}).Responded
+				if response.Body != event {
+					t.Errorf("got %s, want %s", response.Body, event)
 				}
 			}
 		})
 	}
 	callers.Wait()
-	// All are under way before the first is answered, and SIGTERM ends them all.
+	// All are in flight before the first is answered, and SIGTERM ends them all.
 	for range at {
 		p := f.Send(lambdaapi.Invocation{Payload: envelope("sleep", `{"ms":600000}`), Timeout: 15 * time.Minute})
-		lambdaapi.Await(t, "another question while invocations are under way", p.Taken)
+		lambdaapi.Await(t, "another poll while invocations are in flight", p.Taken)
 	}
 	f.logged(`"message":"sleeping"`, at)
 	if err := f.Process.Signal(syscall.SIGTERM); err != nil {
@@ -280,7 +286,7 @@ func TestAFunctionTakesSeveralInvocationsAtOnce(t *testing.T) {
 	}
 }
 
-func TestAFunctionThatIsIdleEndsAtOnce(t *testing.T) {
+func TestLambdaIdleEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	f := startFunction(t)
 	lambdaapi.Await(t, "an extension", f.Registered)
@@ -292,7 +298,13 @@ func TestAFunctionThatIsIdleEndsAtOnce(t *testing.T) {
 	}
 }
 
-func TestAFunctionThatCanNotStartTellsThePlatformWhy(t *testing.T) {
+func TestLambdaLogBeginsWithWarnings(t *testing.T) {
+	t.Parallel()
+	f := startFunction(t, "TIDELOCK_TASK__RUNNING=8")
+	f.logged("TIDELOCK_TASK__RUNNING: task.running is deprecated: use task.max_concurrency", 1)
+}
+
+func TestLambdaInitErrorIsReported(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, config, env, want string }{
 		{"an unknown key", "tenants: { acme: {} }\ncolour: red", "", "tidelock.yaml:2: colour: unknown key"},
@@ -300,7 +312,7 @@ func TestAFunctionThatCanNotStartTellsThePlatformWhy(t *testing.T) {
 		{"a folder that is not there", "tenants: { acme: { scripts: missing } }", "", "tenants.acme: "},
 		{"an embedded file", "tenants: { acme: {} }", "TIDELOCK_DB__FILE=/tmp/x.db", "TIDELOCK_DB__FILE: db.file: each environment of the function would have a file of its own"},
 		{"an engine that it has not", "tenants: { acme: {} }\ndb: { file: x.db }\nlambda: { embedded_db: true }", "", "tidelock.yaml:2: db.file: this program was built without"},
-		{"a route to nobody", "tenants: { acme: {} }\nlambda: { routes: [ { match: x, tenant: beta } ] }", "", `tidelock.yaml:2: lambda.routes.0.tenant: there is no tenant \"beta\"`},
+		{"a route to an unknown tenant", "tenants: { acme: {} }\nlambda: { routes: [ { match: x, tenant: beta } ] }", "", `tidelock.yaml:2: lambda.routes.0.tenant: there is no tenant \"beta\"`},
 		{"a collector that is no URL", "tenants: { acme: {} }\ntrace: { endpoint: x }", "", "tidelock.yaml:2: trace.endpoint: want a URL"},
 		{"a secret in its place", "tenants: { acme: {} }\nsql: { a: { driver: postgres, password: hunter2 } }", "", `tidelock.yaml:2: sql.a.password: got something else`},
 	} {
@@ -329,10 +341,10 @@ func TestAFunctionThatCanNotStartTellsThePlatformWhy(t *testing.T) {
 	}
 }
 
-// A function's lock must be free when its process has ended: nobody wakes up to
+// A function's lock must be free when its process has ended: no process is left to
 // release it. The platform grants half a second for that, which a busy machine
 // may exceed, so that one of three times is enough.
-func testFunctionTerminated(t *testing.T, tb *table) {
+func testLambdaTerminated(t *testing.T, tb *table) {
 	for n := 1; ; n++ {
 		f := startFunction(t, tb.functionEnv(tb.endpoint)...)
 		p := f.Send(lambdaapi.Invocation{Payload: envelope("hold", "null"), Timeout: time.Minute})
@@ -359,7 +371,7 @@ func testFunctionTerminated(t *testing.T, tb *table) {
 
 // A process that was frozen uses no connection from before: the other side has
 // forgotten it.
-func testFunctionThawed(t *testing.T, tb *table) {
+func testLambdaThawed(t *testing.T, tb *table) {
 	target, err := url.Parse(tb.endpoint)
 	if err != nil {
 		t.Fatal(err)
@@ -398,9 +410,9 @@ func testFunctionThawed(t *testing.T, tb *table) {
 	f.logged("idle connections are dropped after a pause", 1)
 }
 
-// Spans are sent before the answer: the environment may be frozen, or thrown
+// Spans are sent before the response: the environment may be frozen, or thrown
 // away, after it.
-func TestAFunctionSendsItsSpansBeforeItAnswers(t *testing.T) {
+func TestLambdaSendsSpansBeforeTheResponse(t *testing.T) {
 	t.Parallel()
 	sent := make(chan string, 100)
 	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -409,13 +421,14 @@ func TestAFunctionSendsItsSpansBeforeItAnswers(t *testing.T) {
 			t.Error(err)
 		}
 		sent <- string(body)
+		_, _ = io.WriteString(w, "{}")
 	}))
 	defer collector.Close()
 	f := startFunction(t, "TIDELOCK_TRACE__ENDPOINT="+collector.URL)
 	for n := range 3 {
-		answered := f.Send(lambdaapi.Invocation{Payload: envelope("local", fmt.Sprint(n)), Timeout: time.Minute}).AwaitAnswer(t)
-		if answered.Body != fmt.Sprint(n) {
-			t.Fatalf("got %s", answered.Body)
+		response := f.Send(lambdaapi.Invocation{Payload: envelope("local", fmt.Sprint(n)), Timeout: time.Minute}).AwaitResponse(t)
+		if response.Body != fmt.Sprint(n) {
+			t.Fatalf("got %s", response.Body)
 		}
 		all := ""
 		for len(sent) > 0 {
@@ -426,14 +439,14 @@ func TestAFunctionSendsItsSpansBeforeItAnswers(t *testing.T) {
 			`"traceId":"5bef4de7ad49b0e87f6ef6c87fc2e700"`, `"parentSpanId":"9a9197af755a6419"`,
 		} {
 			if !strings.Contains(all, want) {
-				t.Errorf("no %s in what was sent before answer %d: %s", want, n, all)
+				t.Errorf("no %s in what was sent before response %d: %s", want, n, all)
 			}
 		}
 	}
 }
 
-// A collector that doesn't answer costs a bounded time, and no answer.
-func TestAFunctionAnswersWithoutItsCollector(t *testing.T) {
+// A collector that doesn't answer delays responses by a bounded time.
+func TestLambdaAnswersWithoutACollector(t *testing.T) {
 	t.Parallel()
 	over := make(chan struct{})
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-over }))
@@ -472,4 +485,25 @@ func (tb *table) lockRows(id tenant.ID) int {
 		tb.t.Fatal(page.Err)
 	}
 	return len(page.Rows)
+}
+
+// A platform that answers with anything else than it has to ends the process.
+func TestLambdaEndsWhenThePlatformDoes(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/register"):
+			w.Header().Set("Lambda-Extension-Identifier", "1")
+		case strings.HasSuffix(r.URL.Path, "/event/next"):
+			<-r.Context().Done()
+		default:
+			w.WriteHeader(http.StatusForbidden)
+		}
+	}))
+	defer s.Close()
+	f := startFunction(t, "AWS_LAMBDA_RUNTIME_API="+strings.TrimPrefix(s.URL, "http://"))
+	f.logged("the platform answered 403 Forbidden", 1)
+	if code := f.ended(); code != 1 {
+		t.Errorf("got exit code %d, want 1", code)
+	}
 }

@@ -15,52 +15,54 @@ import (
 	"time"
 )
 
-// trouble is what befalls an answer on its way to the process.
-type trouble int
+// fault is what happens to an answer on its way to the process.
+type fault int
 
 const (
-	none   trouble = iota
-	broken         // the connection is closed instead
-	silent         // nothing comes, for as long as the process waits
-	late           // it comes after up to lateMax
-	closed         // it comes, and then no connection is had for closedTime
-	troubles
+	noFault      fault = iota
+	faultBreak         // the connection is closed instead
+	faultSilence       // no answer comes, for as long as the process waits
+	faultDelay         // the answer comes up to delayMax later
+	faultRefuse        // the answer comes, and then connections are refused for refuseTime
+	faultCut           // its headers come, and half of the body
+	faultReplace       // a page of the proxy comes instead, with status 200
+	faultCount
 )
 
 const (
-	// lateMax is more than an attempt may take, and less than the guard.
-	lateMax    = 1800 * time.Millisecond
-	closedTime = 300 * time.Millisecond
+	// delayMax is longer than an attempt may take, and shorter than the guard.
+	delayMax   = 1800 * time.Millisecond
+	refuseTime = 300 * time.Millisecond
 )
 
-// proxy stands in front of DynamoDB Local. Each process that uses it has a
-// port of its own, so that it is known who has sent what. It passes on each
-// request that has arrived whole, also if nobody waits for its answer any more,
-// and keeps a record.
+// proxy is a proxy in front of DynamoDB Local that records requests. Each process
+// that uses it has a port of its own, which identifies the process. It forwards
+// each request that has arrived completely, even if the process no longer waits
+// for the answer.
 type proxy struct {
-	t        *testing.T
-	endpoint string
-	seed     uint64
-	rarity   int           // one answer in so many meets trouble; 0: none does
-	answered func(arrival) // called before an answer is passed back; may be nil
-	client   *http.Client
-	ports    []*port
+	t          *testing.T
+	endpoint   string
+	seed       uint64
+	faultEvery int           // one answer in this many has a fault; 0 disables faults
+	answered   func(arrival) // called before an answer is passed back; nil disables it
+	client     *http.Client
+	ports      []*port
 
 	mu     sync.Mutex // guards record
 	record []*arrival // in the order of arrival
 }
 
-// arrival is one request that has arrived whole.
+// arrival is one request that has arrived completely.
 type arrival struct {
 	process        int
 	at             time.Time
 	op             string    // "PutItem"
-	partition, key string    // of the row that it is about
-	until          time.Time // of the row of a lock to put
+	partition, key string    // of the row in the request
+	until          time.Time // of the lock row to put
 	rev, value     string    // of the entry to put
 
-	status   int       // of the service's answer, 0 if it was not asked
-	answered time.Time // when that answer came
+	status   int       // of the service's answer; 0 if the request was not forwarded
+	answered time.Time // when the answer came
 }
 
 func newProxy(t *testing.T, endpoint string) *proxy {
@@ -74,7 +76,7 @@ func newProxy(t *testing.T, endpoint string) *proxy {
 	return p
 }
 
-// open opens a port for one more process, whose number is that of the port.
+// open opens a port for one more process. The process has the number of the port.
 func (p *proxy) open() *port {
 	p.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -89,8 +91,8 @@ func (p *proxy) open() *port {
 	return o
 }
 
-// close returns once everything that has arrived is answered by the service.
-// No process may use the proxy any more.
+// close returns once the service has answered all requests that have arrived. No
+// process may use the proxy any more.
 func (p *proxy) close() {
 	for _, o := range p.ports {
 		if err := o.server.Shutdown(context.Background()); err != nil {
@@ -101,8 +103,8 @@ func (p *proxy) close() {
 	p.ports = nil
 }
 
-// arrive notes that a request is here.
-func (p *proxy) arrive(process int, target string, body []byte) *arrival {
+// recordArrival records a request.
+func (p *proxy) recordArrival(process int, target string, body []byte) *arrival {
 	var r struct {
 		Item, Key map[string]struct{ S, N string }
 	}
@@ -125,7 +127,7 @@ func (p *proxy) arrive(process int, target string, body []byte) *arrival {
 	return a
 }
 
-// forward asks the service.
+// forward sends a request to the service.
 func (p *proxy) forward(r *http.Request, body []byte) (*http.Response, []byte, error) {
 	out, err := http.NewRequest(r.Method, p.endpoint, bytes.NewReader(body))
 	if err != nil {
@@ -141,18 +143,18 @@ func (p *proxy) forward(r *http.Request, body []byte) (*http.Response, []byte, e
 	return in, answer, err
 }
 
-// settle notes the service's answer.
-func (p *proxy) settle(a *arrival, status int) {
+// complete records the service's answer.
+func (p *proxy) complete(a *arrival, status int) {
 	p.mu.Lock()
 	a.status, a.answered = status, time.Now()
-	settled := *a
+	completed := *a
 	p.mu.Unlock()
 	if p.answered != nil {
-		p.answered(settled)
+		p.answered(completed)
 	}
 }
 
-// requests returns what has arrived so far.
+// requests returns the requests that have arrived so far.
 func (p *proxy) requests() []arrival {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -168,7 +170,7 @@ type port struct {
 	proxy     *proxy
 	process   int
 	server    *http.Server
-	cut       atomic.Bool // requests arrive and nothing else happens
+	cutOff    atomic.Bool // requests arrive and are dropped
 	reopening sync.WaitGroup
 
 	mu       sync.Mutex // guards what follows
@@ -185,10 +187,10 @@ func (o *port) endpoint() string {
 func (o *port) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return // no service would act on it
+		return // an incomplete request, which no service would execute
 	}
-	a := o.proxy.arrive(o.process, r.Header.Get("X-Amz-Target"), body)
-	if o.cut.Load() {
+	a := o.proxy.recordArrival(o.process, r.Header.Get("X-Amz-Target"), body)
+	if o.cutOff.Load() {
 		<-r.Context().Done()
 		return
 	}
@@ -197,47 +199,56 @@ func (o *port) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		o.proxy.t.Error(err)
 		panic(http.ErrAbortHandler)
 	}
-	o.proxy.settle(a, answer.StatusCode)
-	befalls, pause := o.trouble()
-	switch befalls {
-	case broken:
+	o.proxy.complete(a, answer.StatusCode)
+	f, delay := o.drawFault()
+	switch f {
+	case faultBreak:
 		panic(http.ErrAbortHandler)
-	case silent:
+	case faultSilence:
 		<-r.Context().Done()
 		return
-	case late:
+	case faultDelay:
 		select {
-		case <-time.After(pause):
+		case <-time.After(delay):
 		case <-r.Context().Done():
 		}
-	case closed:
+	case faultRefuse:
 		w.Header().Set("Connection", "close")
-		o.close()
+		o.refuseConnections()
+	}
+	if f == faultReplace {
+		io.WriteString(w, "{}")
+		return
 	}
 	for name, values := range answer.Header {
 		w.Header()[name] = values
 	}
 	w.WriteHeader(answer.StatusCode)
+	if f == faultCut {
+		w.Write(text[:len(text)/2])
+		http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}
 	w.Write(text)
 }
 
-// trouble draws what befalls the next answer, and by how much it is late. What
-// the n-th answer to a process meets depends on the seed alone.
-func (o *port) trouble() (trouble, time.Duration) {
-	if o.proxy.rarity == 0 {
-		return none, 0
+// drawFault draws the fault of the next answer, and its delay. The fault of the
+// n-th answer to a process depends on the seed alone.
+func (o *port) drawFault() (fault, time.Duration) {
+	if o.proxy.faultEvery == 0 {
+		return noFault, 0
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.random.IntN(o.proxy.rarity) > 0 {
-		return none, 0
+	if o.random.IntN(o.proxy.faultEvery) > 0 {
+		return noFault, 0
 	}
-	return 1 + trouble(o.random.IntN(int(troubles-1))), time.Duration(o.random.Int64N(int64(lateMax)))
+	return 1 + fault(o.random.IntN(int(faultCount-1))), time.Duration(o.random.Int64N(int64(delayMax)))
 }
 
-// close refuses connections for closedTime, and longer if somebody takes the
-// port meanwhile.
-func (o *port) close() {
+// refuseConnections refuses connections for refuseTime, and longer if another
+// process takes the port in the meantime.
+func (o *port) refuseConnections() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.listener.Close() != nil {
@@ -245,11 +256,11 @@ func (o *port) close() {
 	}
 	address := o.listener.Addr().String()
 	o.reopening.Go(func() {
-		look := time.NewTicker(closedTime)
-		defer look.Stop()
+		retry := time.NewTicker(refuseTime)
+		defer retry.Stop()
 		for {
 			select {
-			case <-look.C:
+			case <-retry.C:
 			case <-o.proxy.t.Context().Done():
 				return
 			}

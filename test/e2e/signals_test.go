@@ -12,16 +12,16 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// held logs that it has the lock, and then keeps it.
+// held logs that it holds the lock, and keeps it.
 const held = `return native.lock.with("job", { lease_ms = 50000 }, function()
 	print("held")
 	while true do pcall(native.sleep, 10) end
 end)`
 
-// once says whether the lock can be had without a wait.
-const once = `return (native.lock.with("job", function() end))`
+// tryLock returns whether the lock can be acquired without a wait.
+const tryLock = `return (native.lock.with("job", function() end))`
 
-func TestASignalStopsTheScriptAndFreesItsLock(t *testing.T) {
+func TestSignalStopsScriptAndReleasesLock(t *testing.T) {
 	for _, test := range []struct {
 		signal syscall.Signal
 		code   int
@@ -35,7 +35,7 @@ func TestASignalStopsTheScriptAndFreesItsLock(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			write(t, dir, "held.lua", held)
-			write(t, dir, "once.lua", once)
+			write(t, dir, "once.lua", tryLock)
 			p := start(t, checked, dir, "held.lua")
 			p.until("held")
 			if got := run(t, checked, dir, "once.lua"); got != "false" {
@@ -56,8 +56,8 @@ func TestASignalStopsTheScriptAndFreesItsLock(t *testing.T) {
 	}
 }
 
-// While somebody else writes to the file, the release has to wait for it.
-func TestASecondSignalEndsTheProcessAtOnce(t *testing.T) {
+// While another connection writes to the file, the release has to wait.
+func TestSecondSignalEndsProcessAtOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, "held.lua", held)
@@ -81,7 +81,7 @@ func TestASecondSignalEndsTheProcessAtOnce(t *testing.T) {
 	}
 }
 
-// block keeps a database from being written to.
+// block locks a database against writes.
 func block(t *testing.T, file string) (unblock func()) {
 	t.Helper()
 	if _, err := os.Stat(file); err != nil {

@@ -17,14 +17,14 @@ import (
 	"github.com/tidelock-lua/tidelock/test/postgres"
 )
 
-// unihan is real data of Debian's unicode-data: what dictionaries say about
-// Chinese characters, a line of three columns each.
+// unihan is real data from Debian's unicode-data: what dictionaries say about
+// Chinese characters, in lines of three columns.
 const (
 	unihan     = "/usr/share/unicode/Unihan_DictionaryLikeData.txt.bz2"
 	unihanRows = 100_000 // at least
 )
 
-// readUnihan returns the lines that are rows.
+// readUnihan returns the lines of unihan that are rows.
 func readUnihan(t *testing.T) (rows []string) {
 	t.Helper()
 	f, err := os.Open(unihan)
@@ -47,16 +47,16 @@ func readUnihan(t *testing.T) (rows []string) {
 	return rows
 }
 
-// rowServer serves rows at /rows. At /end it looks at the process whose number
-// is in pid, puts what it finds into peak, and answers then.
+// rowServer serves rows at /rows. At /end it measures the process whose id is in
+// pid, sends the result to peak, and answers then.
 type rowServer struct {
 	*httptest.Server
 	pid  chan int
 	peak chan int64
 }
 
-// serveRows starts a server that calls half, unless it is nil, after half of
-// the rows.
+// serveRows starts a server. It calls half after half of the rows; nil disables
+// that.
 func serveRows(t *testing.T, rows []string, half func()) *rowServer {
 	s := &rowServer{pid: make(chan int, 1), peak: make(chan int64, 1)}
 	mux := http.NewServeMux()
@@ -68,7 +68,7 @@ func serveRows(t *testing.T, rows []string, half func()) *rowServer {
 				half()
 			}
 			if _, err := io.WriteString(w, row); err != nil {
-				return // the script has given up, and says why
+				return // the script has given up, and reports why
 			}
 		}
 		fmt.Fprint(w, "\n# EOF\n")
@@ -79,10 +79,10 @@ func serveRows(t *testing.T, rows []string, half func()) *rowServer {
 	return s
 }
 
-// measured runs the example, and stays alive until the server has looked at
-// it. What the kernel tells of a process that has ended is of no use: its peak
-// includes that of the test, from which it was started.
-const measured = `
+// measuredImport runs the example, and stays alive until the server has measured
+// it. The kernel's figures of an ended process are useless: they include the peak
+// of the test, which started it.
+const measuredImport = `
 	local import = require("stream_import")
 	return function(event)
 		local result = import(event)
@@ -106,22 +106,22 @@ const export = `
 		out:close()
 	end`
 
-// imports is a folder with the example, and how it reaches a database.
-type imports struct {
+// importFixture is a folder with the example and a configured database.
+type importFixture struct {
 	t        *testing.T
 	dir, sql string
 }
 
-// newImports prepares imports to native.db, or if sql is not "" to that
-// connection, which is configured so.
-func newImports(t *testing.T, sql, connection string) *imports {
+// newImportFixture prepares imports into native.db or, if sql is not empty, into
+// the connection of that name with the given configuration.
+func newImportFixture(t *testing.T, sql, connection string) *importFixture {
 	t.Helper()
 	if err := lookAtSources(); err != nil {
 		t.Fatal(err)
 	}
-	im := &imports{t: t, dir: t.TempDir(), sql: sql}
+	im := &importFixture{t: t, dir: t.TempDir(), sql: sql}
 	copyFile(t, im.dir, "scripts/examples/stream_import.lua")
-	write(t, im.dir, "measured.lua", measured)
+	write(t, im.dir, "measured.lua", measuredImport)
 	write(t, im.dir, "export.lua", export)
 	config := "limits: { max_data_ops: 200000 }\n"
 	if sql != "" {
@@ -132,7 +132,7 @@ func newImports(t *testing.T, sql, connection string) *imports {
 }
 
 // command prepares a run with the rows of s.
-func (im *imports) command(s *rowServer, script string, args ...string) *program {
+func (im *importFixture) command(s *rowServer, script string, args ...string) *program {
 	im.t.Helper()
 	event := map[string]string{"url": s.URL + "/rows", "end": s.URL + "/end"}
 	if im.sql != "" {
@@ -149,9 +149,9 @@ func (im *imports) command(s *rowServer, script string, args ...string) *program
 	return p
 }
 
-// measure imports the rows and returns the most memory that the process had
-// resident, in bytes.
-func (im *imports) measure(rows []string) int64 {
+// measure imports the rows and returns the peak of the resident memory of the
+// process, in bytes.
+func (im *importFixture) measure(rows []string) int64 {
 	im.t.Helper()
 	s := serveRows(im.t, rows, nil)
 	p := im.command(s, "measured.lua")
@@ -164,8 +164,8 @@ func (im *imports) measure(rows []string) int64 {
 	return <-s.peak
 }
 
-// peakOf asks the kernel, which is Linux, how much memory of a process was
-// resident at most.
+// peakOf returns the peak of the resident memory of a process, in bytes. It needs
+// Linux.
 func peakOf(t *testing.T, pid int) int64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -180,8 +180,8 @@ func peakOf(t *testing.T, pid int) int64 {
 	return kib << 10
 }
 
-// check compares what is in the database now.
-func (im *imports) check(want []string) {
+// check compares the rows in the database with want.
+func (im *importFixture) check(want []string) {
 	im.t.Helper()
 	file := filepath.Join(im.dir, "rows.tsv")
 	im.command(serveRows(im.t, nil, nil), "export.lua", "--output", "rows="+file).output()
@@ -191,30 +191,30 @@ func (im *imports) check(want []string) {
 	}
 	got := slices.Sorted(strings.Lines(string(text)))
 	if want := slices.Sorted(slices.Values(want)); !slices.Equal(got, want) {
-		im.t.Errorf("got %d rows that are not the %d of the file, or not all of them the same", len(got), len(want))
+		im.t.Errorf("got %d rows that differ from the %d of the file", len(got), len(want))
 	}
 }
 
-func TestALargeFileIsImportedAsItArrives(t *testing.T) {
+func TestStreamImportUsesBoundedMemory(t *testing.T) {
 	t.Parallel()
 	rows := readUnihan(t)
 	for _, test := range []struct {
 		name, sql  string
 		connection func(*testing.T) string
 	}{
-		{"into native.db", "", func(*testing.T) string { return "" }},
-		{"into a file of SQLite", "file", func(*testing.T) string { return "{ driver: sqlite, file: ./rows.db }" }},
-		{"into PostgreSQL", "server", connectionToPostgres},
+		{"Documents", "", func(*testing.T) string { return "" }},
+		{"SQLite", "file", func(*testing.T) string { return "{ driver: sqlite, file: ./rows.db }" }},
+		{"PostgreSQL", "server", connectionToPostgres},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			im := newImports(t, test.sql, test.connection(t))
+			im := newImportFixture(t, test.sql, test.connection(t))
 			some := rows[:len(rows)/10]
 			tenth := im.measure(some)
 			im.check(some)
 			peak := im.measure(rows)
 			im.check(rows)
 			t.Logf("peak of memory: %.1f MiB for %d rows, %.1f MiB for %d", mib(peak), len(rows), mib(tenth), len(some))
-			// An import that keeps all records needs twice the memory.
+			// An import that kept all records would need twice the memory.
 			if limit := tenth + tenth/2; peak > limit {
 				t.Errorf("got a peak of %.1f MiB, want at most %.1f MiB", mib(peak), mib(limit))
 			}
@@ -224,7 +224,8 @@ func TestALargeFileIsImportedAsItArrives(t *testing.T) {
 
 func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 
-// connectionToPostgres configures a connection over the socket of a new server.
+// connectionToPostgres starts a server and returns the configuration of a
+// connection over its socket.
 func connectionToPostgres(t *testing.T) string {
 	server, err := postgres.Start("secret")
 	if err != nil {
@@ -235,13 +236,13 @@ func connectionToPostgres(t *testing.T) string {
 		server.Socket, server.Port, postgres.User, postgres.Database)
 }
 
-func TestAnImportThatIsStartedDuringAnotherIsSkipped(t *testing.T) {
+func TestStreamImportSkipsWhileAnotherRuns(t *testing.T) {
 	t.Parallel()
-	im := newImports(t, "", "")
+	im := newImportFixture(t, "", "")
 	rows := readUnihan(t)[:1000]
 	reached, goOn := make(chan struct{}), make(chan struct{})
 	s := serveRows(t, rows, func() {
-		close(reached) // twice is an error: the second import asks for nothing
+		close(reached) // panics if the second import requests rows
 		<-goOn
 	})
 	first := im.command(s, "stream_import.lua")
@@ -256,8 +257,8 @@ func TestAnImportThatIsStartedDuringAnotherIsSkipped(t *testing.T) {
 	case <-ended:
 		t.Fatal("the first import ended before it had half of the rows")
 	}
-	if got := im.command(s, "stream_import.lua").output(); got != running {
-		t.Errorf("got %s, want %s", got, running)
+	if got := im.command(s, "stream_import.lua").output(); got != importRunning {
+		t.Errorf("got %s, want %s", got, importRunning)
 	}
 	close(goOn)
 	<-ended
@@ -267,9 +268,9 @@ func TestAnImportThatIsStartedDuringAnotherIsSkipped(t *testing.T) {
 	im.check(rows)
 }
 
-func TestAnImportThatBreaksOffLeavesTheTableAsItWas(t *testing.T) {
+func TestStreamImportRollsBackWhenBrokenOff(t *testing.T) {
 	t.Parallel()
-	im := newImports(t, "file", "{ driver: sqlite, file: ./rows.db }")
+	im := newImportFixture(t, "file", "{ driver: sqlite, file: ./rows.db }")
 	rows := readUnihan(t)
 	before, next := rows[:1000], rows[1000:5000]
 	im.command(serveRows(t, before, nil), "stream_import.lua").output()

@@ -13,7 +13,7 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-func TestATenantHasTheLimitsThatItsConfigurationGivesIt(t *testing.T) {
+func TestTaskLimitsTenantsAsConfigured(t *testing.T) {
 	t.Parallel()
 	const sleeps = `native.sleep(600000)`
 	h := serveTask(t, fast, acme(t, "one", sleeps, "two", sleeps), `
@@ -53,8 +53,8 @@ tenants:
 	h.exit(0)
 }
 
-// Whatever strangers ask for, there are no more time series than before.
-func TestTheNumberOfTimeSeriesDoesNotDependOnWhatIsAskedFor(t *testing.T) {
+// Whatever is requested, there are no more time series than before.
+func TestTaskHasABoundedNumberOfTimeSeries(t *testing.T) {
 	t.Parallel()
 	h := serveTask(t, fast, acme(t, "one", quietScript), fmt.Sprintf("tenants: { acme: { scripts: acme, tokens: [%q] } }\n", hashOf("t")))
 	token := []string{"Authorization", "Bearer t"}
@@ -97,8 +97,8 @@ func TestTheNumberOfTimeSeriesDoesNotDependOnWhatIsAskedFor(t *testing.T) {
 	}
 }
 
-// Somebody who sends bytes one by one keeps nobody from stopping.
-func TestATaskStopsAlthoughRequestsDoNotEnd(t *testing.T) {
+// A client that sends bytes one by one does not keep the host from stopping.
+func TestTaskStopsAlthoughRequestsDoNotEnd(t *testing.T) {
 	t.Parallel()
 	h := serveTask(t, checked, acme(t, "one", quietScript), oneTenant+"task: { stop_timeout: 10s }\n")
 	for _, text := range []string{
@@ -121,7 +121,7 @@ func TestATaskStopsAlthoughRequestsDoNotEnd(t *testing.T) {
 	h.exit(0)
 }
 
-func TestABatchWhoseReaderHasGoneReleasesItsLocks(t *testing.T) {
+func TestTaskBatchWhoseReaderHasGoneReleasesItsLocks(t *testing.T) {
 	t.Parallel()
 	dir := acme(t, "held", `return function(event)
 		return (native.lock.with("job-" .. event.n, { scope = "db", lease_ms = 600000 }, function()

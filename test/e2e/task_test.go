@@ -129,7 +129,7 @@ func (h *taskHost) exit(code int) {
 	}
 }
 
-// taskReply is what came back for a request.
+// taskReply is the response to a request.
 type taskReply struct {
 	status int
 	id     string
@@ -138,8 +138,8 @@ type taskReply struct {
 	body   string
 }
 
-// ask sends a request; header is names and values in turn.
-func (h *taskHost) ask(ctx context.Context, method, url, body string, header ...string) (r taskReply, err error) {
+// send sends a request; header is names and values in turn.
+func (h *taskHost) send(ctx context.Context, method, url, body string, header ...string) (r taskReply, err error) {
 	request, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
 		return r, err
@@ -168,20 +168,20 @@ func (h *taskHost) ask(ctx context.Context, method, url, body string, header ...
 
 // invoke runs a tenant's script.
 func (h *taskHost) invoke(id, script, event string, header ...string) (taskReply, error) {
-	return h.ask(h.t.Context(), "POST", h.api+"/v1/tenants/"+id+"/scripts/"+script+"/invocations", event, header...)
+	return h.send(h.t.Context(), "POST", h.api+"/v1/tenants/"+id+"/scripts/"+script+"/invocations", event, header...)
 }
 
-// must is a request that has to be answered.
+// must sends a request that must have a response.
 func (h *taskHost) must(method, path, body string, header ...string) taskReply {
 	h.t.Helper()
-	r, err := h.ask(h.t.Context(), method, h.api+path, body, header...)
+	r, err := h.send(h.t.Context(), method, h.api+path, body, header...)
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	return r
 }
 
-// eventually asks again and again until what it is asked for holds.
+// eventually waits until holds returns true.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(2 * time.Minute); !holds(); time.Sleep(10 * time.Millisecond) {
@@ -223,7 +223,7 @@ const quietScript = `return 1`
 
 // A tenant floods the host with a thousand slow scripts. 199 others come with
 // one each and overtake it; then the host is asked to stop.
-func TestQuietTenantsOvertakeAFloodAndEverybodyGetsOneAnswer(t *testing.T) {
+func TestTaskServesQuietTenantsBeforeAFloodAndAnswersAllOnce(t *testing.T) {
 	t.Parallel()
 	const flood, quiet, runs = 1000, 199, 8
 	dir := t.TempDir()
@@ -322,11 +322,11 @@ func acme(t *testing.T, scripts ...string) (dir string) {
 }
 
 func (h *taskHost) ready() bool {
-	r, err := h.ask(h.t.Context(), "GET", h.internal+"/readyz", "")
+	r, err := h.send(h.t.Context(), "GET", h.internal+"/readyz", "")
 	return err == nil && r.status == 200
 }
 
-func TestASecondSignalCancelsWhatRunsAndStillReports(t *testing.T) {
+func TestTaskCancelsWhatRunsAtASecondSignal(t *testing.T) {
 	t.Parallel()
 	dir := acme(t, "held", held)
 	h := serveTask(t, checked, dir, oneTenant+"task: { stop_timeout: 100s }\n")
@@ -368,7 +368,7 @@ func TestASecondSignalCancelsWhatRunsAndStillReports(t *testing.T) {
 	}
 }
 
-func TestAnIdleTaskEndsAtOnce(t *testing.T) {
+func TestTaskThatIsIdleEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	h := serveTask(t, fast, acme(t, "one", quietScript), oneTenant+"task: { stop_timeout: 600h }\n")
 	if r, err := h.invoke("acme", "one", ``); err != nil || r.value != 1.0 {
@@ -378,14 +378,14 @@ func TestAnIdleTaskEndsAtOnce(t *testing.T) {
 	h.exit(0)
 }
 
-func TestACallerThatHangsUpEndsItsRunAndFreesItsLock(t *testing.T) {
+func TestTaskEndsTheRunOfACallerThatHangsUp(t *testing.T) {
 	t.Parallel()
 	h := serveTask(t, checked, acme(t, "held", held), oneTenant)
 	ctx, hangUp := context.WithCancel(t.Context())
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		h.ask(ctx, "POST", h.api+"/v1/tenants/acme/scripts/held/invocations", "")
+		h.send(ctx, "POST", h.api+"/v1/tenants/acme/scripts/held/invocations", "")
 	}()
 	const locks = "/v1/tenants/acme/locks"
 	eventually(t, "the lock", func() bool { return strings.Contains(h.must("GET", locks, "").body, `"name":"job"`) })
@@ -400,7 +400,7 @@ func TestACallerThatHangsUpEndsItsRunAndFreesItsLock(t *testing.T) {
 	}
 }
 
-func TestATaskThatEverybodyCanReachNeedsTokens(t *testing.T) {
+func TestTaskThatOthersCanReachNeedsTokens(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{"0.0.0.0:0", ":0", "[::]:0"} {
 		h := prepareTask(t, fast, acme(t, "one", quietScript), oneTenant, "--listen", address)
@@ -417,7 +417,7 @@ func hashOf(token string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-func TestTokensOfOneTenantDoNothingToAnother(t *testing.T) {
+func TestTaskTokenIsForItsOwnTenantAlone(t *testing.T) {
 	t.Parallel()
 	dir := acme(t, "held", held)
 	h := serveTask(t, checked, dir, fmt.Sprintf(`tenants:
@@ -460,7 +460,7 @@ task: { operator_tokens: [%q], listen: "0.0.0.0:0" }
 	}
 }
 
-func TestEachLineOfTheLogParsesHoweverMuchScriptsPrint(t *testing.T) {
+func TestTaskLogsValidLinesHoweverMuchScriptsPrint(t *testing.T) {
 	t.Parallel()
 	const scripts = 100
 	h := serveTask(t, checked, acme(t, "long", `return function(event)
@@ -499,7 +499,7 @@ func TestEachLineOfTheLogParsesHoweverMuchScriptsPrint(t *testing.T) {
 	}
 }
 
-func TestABatchThatIsInterruptedExitsSo(t *testing.T) {
+func TestTaskBatchThatIsInterruptedExitsSo(t *testing.T) {
 	t.Parallel()
 	dir := acme(t, "work", `return function(event) print("running") native.sleep(event.ms) return event.ms end`)
 	write(t, dir, "tidelock.yaml", oneTenant+"task: { stop_timeout: 60s }\n")

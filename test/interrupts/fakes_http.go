@@ -13,23 +13,23 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-// site is the server behind native.http, over pipes. What it does is named by
-// the path.
-type site struct {
+// httpServer is the server behind native.http. Its connections are pipes, and
+// the path of a request names its behavior.
+type httpServer struct {
 	probe  *probe
 	client *http.Client
 	server *nethttp.Server
-	calls  chan net.Conn // that are being accepted
+	conns  chan net.Conn // to be accepted
 	closed chan struct{}
 	once   sync.Once
 }
 
-func newSite(p *probe) (*site, error) {
-	s := &site{probe: p, calls: make(chan net.Conn), closed: make(chan struct{})}
-	s.server = &nethttp.Server{Handler: nethttp.HandlerFunc(answer)}
+func newHTTPServer(p *probe) (*httpServer, error) {
+	s := &httpServer{probe: p, conns: make(chan net.Conn), closed: make(chan struct{})}
+	s.server = &nethttp.Server{Handler: nethttp.HandlerFunc(serveHTTP)}
 	client, err := http.New(http.Options{
 		Policy: func(tenant.ID) http.Policy {
-			return http.Policy{Allow: []string{"api.test", "unreachable.test"}, InFlight: leftMax}
+			return http.Policy{Allow: []string{"api.test", "unreachable.test"}, InFlight: openMax}
 		},
 		Dial: s.dial,
 	})
@@ -41,19 +41,19 @@ func newSite(p *probe) (*site, error) {
 	return s, nil
 }
 
-// leftMax is how much may be open in one run: what the end of a call cuts off
-// between opening something and keeping it stays open until the run ends.
-const leftMax = 1000
+// openMax is how many handles one run may have open. A handle whose opening is
+// interrupted before the script has it stays open until the run ends.
+const openMax = 1000
 
-// dial connects with the server, but never with "unreachable.test".
-func (s *site) dial(ctx context.Context, _, address string) (net.Conn, error) {
+// dial connects to the server. Connecting to "unreachable.test" never completes.
+func (s *httpServer) dial(ctx context.Context, _, address string) (net.Conn, error) {
 	if strings.HasPrefix(address, "unreachable.") {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
 	here, there := net.Pipe()
 	select {
-	case s.calls <- there:
+	case s.conns <- there:
 		return &pipe{here, s.probe}, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -62,44 +62,45 @@ func (s *site) dial(ctx context.Context, _, address string) (net.Conn, error) {
 	}
 }
 
-// pipe tells the probe of each piece of a request that goes out.
+// pipe reports each write of a request to the probe.
 type pipe struct {
 	net.Conn
 	probe *probe
 }
 
 func (p *pipe) Write(b []byte) (int, error) {
-	p.probe.wrote()
+	p.probe.requestWritten()
 	return p.Conn.Write(b)
 }
 
-// Accept makes the site a [net.Listener].
-func (s *site) Accept() (net.Conn, error) {
+// Accept implements [net.Listener].
+func (s *httpServer) Accept() (net.Conn, error) {
 	select {
-	case c := <-s.calls:
+	case c := <-s.conns:
 		return c, nil
 	case <-s.closed:
 		return nil, net.ErrClosed
 	}
 }
 
-// Addr is nowhere.
-func (s *site) Addr() net.Addr { return &net.UnixAddr{Name: "api.test", Net: "pipe"} }
+// Addr implements [net.Listener].
+func (s *httpServer) Addr() net.Addr { return &net.UnixAddr{Name: "api.test", Net: "pipe"} }
 
-// Close ends the listening.
-func (s *site) Close() error {
+// Close implements [net.Listener].
+func (s *httpServer) Close() error {
 	s.once.Do(func() { close(s.closed) })
 	return nil
 }
 
-func (s *site) close() {
+func (s *httpServer) close() {
 	s.client.CloseIdle()
-	_ = s.server.Close() // of pipes there is nothing to be told
+	_ = s.server.Close() // closing pipes does not fail
 }
 
-// answer answers at once, with much, with a part, bit by bit, or not at all.
-func answer(w nethttp.ResponseWriter, r *nethttp.Request) {
-	_, _ = io.Copy(io.Discard, r.Body) // only then is the connection watched
+// serveHTTP responds at once, with a large body, with a part of it, bit by bit,
+// or not at all.
+func serveHTTP(w nethttp.ResponseWriter, r *nethttp.Request) {
+	_, _ = io.Copy(io.Discard, r.Body) // the server notices a closed connection only then
 	switch r.URL.Path {
 	case "/quick":
 		_, _ = io.WriteString(w, "[1]")
@@ -111,8 +112,8 @@ func answer(w nethttp.ResponseWriter, r *nethttp.Request) {
 		_, _ = io.WriteString(w, "[1]\n")
 		w.(nethttp.Flusher).Flush()
 	case "/drips":
-		for piece := strings.Repeat("[1]\n", 1000); r.Context().Err() == nil; time.Sleep(time.Millisecond) {
-			if _, err := io.WriteString(w, piece); err != nil {
+		for chunk := strings.Repeat("[1]\n", 1000); r.Context().Err() == nil; time.Sleep(time.Millisecond) {
+			if _, err := io.WriteString(w, chunk); err != nil {
 				return
 			}
 		}

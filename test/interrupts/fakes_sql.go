@@ -15,24 +15,24 @@ import (
 func (p *probe) databases(clk *clock.Dual) *sql.DB {
 	return sql.New(sql.Options{
 		Clock:   clk,
-		Drivers: map[string]sql.Driver{"test": driver{p}},
+		Drivers: map[string]sql.Driver{"test": fakeDriver{p}},
 		Connections: func(tenant.ID) map[string]sql.Connection {
 			all := map[string]sql.Connection{"one": {Driver: "test", MaxOpen: 1}}
-			for _, name := range []string{"db", "unreachable", "no begin", "no commit", "deaf"} {
-				all[name] = sql.Connection{Driver: "test", Host: name, MaxOpen: leftMax}
+			for _, name := range []string{"db", "unreachable", "no begin", "no commit", "uncancellable"} {
+				all[name] = sql.Connection{Driver: "test", Host: name, MaxOpen: openMax}
 			}
 			return all
 		},
 	})
 }
 
-// driver has servers that are named for what they don't do. Of statements they
-// read the last word, which says how they answer.
-type driver struct{ probe *probe }
+// fakeDriver connects to servers that are named for what they do not do. The
+// last word of a statement names how they answer it.
+type fakeDriver struct{ probe *probe }
 
-var _ sql.Driver = driver{}
+var _ sql.Driver = fakeDriver{}
 
-func (d driver) Connect(ctx context.Context, t sql.Target) (sql.Session, error) {
+func (d fakeDriver) Connect(ctx context.Context, t sql.Target) (sql.Session, error) {
 	if t.Host == "unreachable" {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -45,56 +45,57 @@ var (
 	errBroken   = errors.New("the connection broke off")
 )
 
-func (driver) Explain(err error) sql.Failure {
+func (fakeDriver) Classify(err error) sql.Failure {
 	if errors.Is(err, errCanceled) {
 		return sql.Failure{Kind: sql.Refused, State: "57014", Message: err.Error()}
 	}
 	return sql.Failure{}
 }
 
-// session stalls until it is told to stop; "deaf" until it is broken.
+// session stalls until it is canceled, or for "uncancellable" until its
+// connection is broken.
 type session struct {
 	probe   *probe
 	host    string
 	once    sync.Once
-	why     error         // set before stopped is closed
-	stopped chan struct{} // it is of no use after that
+	cause   error         // set before stopped is closed
+	stopped chan struct{} // closed when the session has become unusable
 }
 
-func (s *session) stop(why error) {
+func (s *session) stop(cause error) {
 	s.once.Do(func() {
-		s.why = why
+		s.cause = cause
 		close(s.stopped)
 	})
 }
 
 func (s *session) stall() error {
 	<-s.stopped
-	return s.why
+	return s.cause
 }
 
 func (s *session) Query(text string, _ []any) (sql.Rows, error) {
-	how := s.hear(text)
-	if how == "silent" {
+	behavior := s.receive(text)
+	if behavior == "silent" {
 		return nil, s.stall()
 	}
-	return &records{session: s, how: how}, nil
+	return &fakeRows{session: s, behavior: behavior}, nil
 }
 
 func (s *session) Exec(text string, _ []any) (sql.Result, error) {
-	if s.hear(text) == "silent" {
+	if s.receive(text) == "silent" {
 		return sql.Result{}, s.stall()
 	}
 	return sql.Result{Affected: 1}, nil
 }
 
-func (s *session) hear(text string) (how string) {
-	s.probe.wrote()
+func (s *session) receive(text string) (behavior string) {
+	s.probe.requestWritten()
 	return text[strings.LastIndexByte(text, ' ')+1:]
 }
 
 func (s *session) Begin(bool) error {
-	s.probe.wrote()
+	s.probe.requestWritten()
 	if s.host == "no begin" {
 		return s.stall()
 	}
@@ -102,7 +103,7 @@ func (s *session) Begin(bool) error {
 }
 
 func (s *session) Commit() error {
-	s.probe.wrote()
+	s.probe.requestWritten()
 	if s.host == "no commit" {
 		return s.stall()
 	}
@@ -114,7 +115,7 @@ func (s *session) Reset() error    { return nil }
 func (s *session) Ping() error     { return nil }
 
 func (s *session) Cancel(context.Context) {
-	if s.host != "deaf" {
+	if s.host != "uncancellable" {
 		s.stop(errCanceled)
 	}
 }
@@ -122,20 +123,20 @@ func (s *session) Cancel(context.Context) {
 func (s *session) Break()                      { s.stop(errBroken) }
 func (s *session) Close(context.Context, bool) { s.stop(errBroken) }
 
-// records are three rows; or one, and then no answer; or rows for ever.
-type records struct {
-	session *session
-	how     string
-	n       int
+// fakeRows are three rows, or one and then no answer, or rows without end.
+type fakeRows struct {
+	session  *session
+	behavior string
+	n        int
 }
 
-func (r *records) Columns() []string { return []string{"n"} }
+func (r *fakeRows) Columns() []string { return []string{"n"} }
 
-func (r *records) Next(row []sql.Value) error {
+func (r *fakeRows) Next(row []sql.Value) error {
 	switch r.n++; {
-	case r.how == "half" && r.n > 1:
+	case r.behavior == "half" && r.n > 1:
 		return r.session.stall()
-	case r.how == "quick" && r.n > 3:
+	case r.behavior == "quick" && r.n > 3:
 		return io.EOF
 	}
 	row[0] = sql.Number(float64(r.n))

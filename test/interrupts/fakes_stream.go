@@ -10,10 +10,10 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-// streams are those that scripts can open.
+// streams returns the streams that scripts can open.
 func (p *probe) streams(tenant.ID) stream.Streams {
-	in := func(begin, again string) func() (stream.Source, error) {
-		return func() (stream.Source, error) { return &source{probe: p, next: begin, again: again, end: newEnd()}, nil }
+	in := func(first, rest string) func() (stream.Source, error) {
+		return func() (stream.Source, error) { return &source{probe: p, next: first, rest: rest, end: newEnd()}, nil }
 	}
 	out := func(stalls bool) func() (stream.Sink, error) {
 		return func() (stream.Sink, error) { return &sink{probe: p, stalls: stalls, end: newEnd()}, nil }
@@ -21,7 +21,7 @@ func (p *probe) streams(tenant.ID) stream.Streams {
 	return stream.Streams{
 		Inputs: map[string]func() (stream.Source, error){
 			"endless": in("[1]\n", "[1]\n"),
-			"field":   in(`"`, "xxxx"), // in quotes, and endless
+			"field":   in(`"`, "xxxx"), // an endless quoted field
 			"half":    in("[1]\n", ""),
 			"silent":  in("", ""),
 		},
@@ -29,7 +29,7 @@ func (p *probe) streams(tenant.ID) stream.Streams {
 	}
 }
 
-// end is that of a stream.
+// end is the end of a stream: it is closed once.
 type end struct {
 	closed chan struct{}
 	once   sync.Once
@@ -42,7 +42,7 @@ func (e *end) Close() error {
 	return nil
 }
 
-// wait waits for the end of the call or of the stream.
+// wait waits until the call or the stream ends.
 func (e *end) wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -52,24 +52,25 @@ func (e *end) wait(ctx context.Context) error {
 	}
 }
 
-// source gives next, and then again for ever; nothing comes if it is empty.
+// source yields next, and then rest without end. If next is empty, reading
+// waits.
 type source struct {
 	*end
-	probe       *probe
-	next, again string
+	probe      *probe
+	next, rest string
 }
 
 func (s *source) Read(ctx context.Context, p []byte) (int, error) {
-	s.probe.sent(ctx)
+	s.probe.requestSent(ctx)
 	if s.next == "" {
 		return 0, s.wait(ctx)
 	}
 	if s.probe.yield != nil {
-		s.probe.yield() // in fake time nothing else does that takes time
+		s.probe.yield() // lets fake time pass, which nothing else here does
 	}
 	n := copy(p, s.next)
 	if s.next = s.next[n:]; s.next == "" {
-		s.next = s.again
+		s.next = s.rest
 		for s.next != "" && len(p)-n >= len(s.next) {
 			n += copy(p[n:], s.next)
 		}
@@ -77,7 +78,7 @@ func (s *source) Read(ctx context.Context, p []byte) (int, error) {
 	return n, nil
 }
 
-// sink drops what it gets, or doesn't take it.
+// sink discards what is written to it, or never accepts it.
 type sink struct {
 	*end
 	probe  *probe
@@ -85,7 +86,7 @@ type sink struct {
 }
 
 func (s *sink) Write(ctx context.Context, _ []byte) (outcome.Outcome, error) {
-	s.probe.sent(ctx)
+	s.probe.requestSent(ctx)
 	if s.stalls {
 		return outcome.Unknown, s.wait(ctx)
 	}

@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// light is for fake time, in which a look at the clock takes a millisecond.
-var light = kind{rounds: 1, under: 20, lead: 1, kilo: 10, mega: 1000}
+// fakeTimeScale is for fake time, in which a poll takes a millisecond.
+var fakeTimeScale = scale{rounds: 1, deadline: 20, lead: 1, kilo: 10, mega: 1000}
 
-// inFakeTime runs test with a house in a bubble of fake time: each look at the
-// clock lets 1 ms pass, and so does each piece of a stream.
-func inFakeTime(t *testing.T, test func(t *testing.T, h *house)) {
+// inFakeTime runs test with a fixture in a bubble of fake time, in which each
+// poll and each read from a stream take 1 ms.
+func inFakeTime(t *testing.T, test func(t *testing.T, h *fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		h, err := newHouse(func() { time.Sleep(time.Millisecond) })
+		h, err := newFixture(func() { time.Sleep(time.Millisecond) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,27 +30,27 @@ func inFakeTime(t *testing.T, test func(t *testing.T, h *house)) {
 	})
 }
 
-func TestEveryFunctionHasARow(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, h *house) {
+func TestRowsCoverEveryFunction(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, h *fixture) {
 		r := h.run(t.Context(), observed, handles)
 		if r.Error != nil {
 			t.Fatal(r.Error)
 		}
-		if len(h.found) < 100 {
-			t.Fatalf("only %d functions were found", len(h.found))
+		if len(h.functions) < 100 {
+			t.Fatalf("got only %d functions", len(h.functions))
 		}
 		named := map[string]bool{}
 		for _, r := range rows() {
 			named[r.name] = true
 		}
-		for _, name := range slices.Sorted(maps.Keys(h.found)) {
+		for _, name := range slices.Sorted(maps.Keys(h.functions)) {
 			if !named[name] {
 				t.Errorf("%s has no row", name)
 			}
 		}
 		for _, r := range tables[1:] {
 			for _, r := range r {
-				if !h.found[r.name] {
+				if !h.functions[r.name] {
 					t.Errorf("%s has a row, but no script can reach it", r.name)
 				}
 			}
@@ -58,13 +58,13 @@ func TestEveryFunctionHasARow(t *testing.T) {
 	})
 }
 
-func TestEveryCallIsInterruptedInEveryWay(t *testing.T) {
+func TestInterruptsInEveryCallContext(t *testing.T) {
 	for _, r := range rows() {
 		t.Run(r.name+"/"+r.text(), func(t *testing.T) {
-			inFakeTime(t, func(t *testing.T, h *house) {
-				result := h.run(t.Context(), observed, r.source(light))
+			inFakeTime(t, func(t *testing.T, h *fixture) {
+				result := h.run(t.Context(), observed, r.source(fakeTimeScale))
 				if result.Error != nil {
-					t.Fatalf("%v\n%s", result.Error, r.source(light))
+					t.Fatalf("%v\n%s", result.Error, r.source(fakeTimeScale))
 				}
 				var wrong []string
 				if err := json.Unmarshal(result.JSON, &wrong); err != nil {
@@ -74,15 +74,15 @@ func TestEveryCallIsInterruptedInEveryWay(t *testing.T) {
 					t.Error(text)
 				}
 				if n := h.late.Load(); n > 0 {
-					t.Errorf("%d calls or requests began after the end", n)
+					t.Errorf("%d calls or requests began after the deadline", n)
 				}
 				for _, incident := range result.Incidents {
 					t.Error(incident)
 				}
-				for _, w := range ways {
+				for _, w := range callContexts {
 					for _, lag := range h.lags[w.name] {
-						if lag -= time.Duration(r.patience * float64(time.Millisecond)); lag < 0 || lag > 5*time.Millisecond {
-							t.Errorf("%s: raised %v after the end", w.name, lag)
+						if lag -= time.Duration(r.delay * float64(time.Millisecond)); lag < 0 || lag > 5*time.Millisecond {
+							t.Errorf("%s: raised %v after the deadline", w.name, lag)
 						}
 					}
 					if len(h.lags[w.name]) != 1 {
@@ -94,7 +94,7 @@ func TestEveryCallIsInterruptedInEveryWay(t *testing.T) {
 	}
 }
 
-func TestThePageIsComplete(t *testing.T) {
+func TestInterruptsPageIsComplete(t *testing.T) {
 	text, err := os.ReadFile("../../docs/interrupts.md")
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +110,7 @@ func TestThePageIsComplete(t *testing.T) {
 	}
 	for i, got := range lines {
 		if i == 1 {
-			continue // the ruler
+			continue // the delimiter row
 		}
 		n := max(i-1, 0)
 		if n >= len(want) {
@@ -122,7 +122,7 @@ func TestThePageIsComplete(t *testing.T) {
 			t.Fatalf("row %d of the page begins %.80s, want %s: make interrupts", n, got, want[n])
 		}
 		if i > 0 && !measuredCells.MatchString(cells) {
-			t.Errorf("%s has not one figure for each of %d ways: %s", want[n], len(ways), cells)
+			t.Errorf("%s does not have one figure for each of %d call contexts: %s", want[n], len(callContexts), cells)
 		}
 	}
 	if len(lines)-1 < len(want) {
@@ -130,4 +130,4 @@ func TestThePageIsComplete(t *testing.T) {
 	}
 }
 
-var measuredCells = regexp.MustCompile(fmt.Sprintf(`^( \d+\.\d\d \|){%d}$`, len(ways)))
+var measuredCells = regexp.MustCompile(fmt.Sprintf(`^( \d+\.\d\d \|){%d}$`, len(callContexts)))

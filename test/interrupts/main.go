@@ -1,7 +1,8 @@
-// Command interrupts measures how late a call is interrupted: every function
-// that a script can call, across a deadline, in every way there is to call it.
-// It writes docs/interrupts.md. Its tests try the same calls in fake time, and
-// hold that no function and no way is missing on the page.
+// Command interrupts measures how late calls are interrupted by a deadline:
+// every function that a script can call, in every call context (a loop, a
+// callback, a coroutine and so on). It writes docs/interrupts.md. Its tests make
+// the same calls in fake time, and check that no function and no call context is
+// missing on the page.
 //
 //	make interrupts
 package main
@@ -15,13 +16,13 @@ import (
 )
 
 func main() {
-	page := flag.String("page", "", "write the page to this file; default: print")
-	rounds := flag.Int("rounds", 4, "how often each call is measured in each way")
-	only := flag.String("only", "", "measure the functions whose names contain this, and nothing else")
-	watched := flag.String(watcherFlag[1:], "", "be the watcher, which writes to this file")
+	page := flag.String("page", "", "write the page to this file instead of standard output")
+	rounds := flag.Int("rounds", 4, "measurements of each call in each call context")
+	only := flag.String("only", "", "measure only the functions whose names contain this")
+	watcherFile := flag.String(watcherFlag[1:], "", "run as the watcher, which writes to this file")
 	flag.Parse()
-	if *watched != "" {
-		if err := watch(*watched); err != nil {
+	if *watcherFile != "" {
+		if err := watch(*watcherFile); err != nil {
 			fmt.Fprintln(os.Stderr, "interrupts:", err)
 			os.Exit(1)
 		}
@@ -46,7 +47,7 @@ func run(file string, rounds int, only string) error {
 		return err
 	}
 	if only == "" {
-		if p.crowd, err = crowded(); err != nil {
+		if p.load, err = measureLoad(); err != nil {
 			return err
 		}
 	}

@@ -10,38 +10,38 @@ import (
 	"time"
 )
 
-// line is what was measured of a row: the lags of each way.
-type line struct {
+// measurement is the lags of a row, by call context.
+type measurement struct {
 	row
 	lags map[string][]time.Duration
 }
 
-// busy is what a script does that never ends.
-const busy = `local t = {} while true do t = { t[1], 1 } end`
+// busyScript never ends.
+const busyScript = `local t = {} while true do t = { t[1], 1 } end`
 
 // measure measures rows one after the other, beside a busy script of another
 // tenant.
 func measure(rows []row, rounds int) (p *page, err error) {
-	h, err := newHouse(nil)
+	h, err := newFixture(nil)
 	if err != nil {
 		return nil, err
 	}
-	if h.stalls, err = startWatcher(); err != nil {
+	if h.stalls, err = startStallWatcher(); err != nil {
 		return nil, err
 	}
 	defer h.stalls.stop()
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	go h.run(ctx, "busy", busy)
+	go h.run(ctx, "busy", busyScript)
 	p = &page{rounds: rounds, processors: runtime.NumCPU()}
-	real := kind{rounds: rounds, under: 20, lead: 0.02, kilo: 1e3, mega: 1e6}
+	realTime := scale{rounds: rounds, deadline: 20, lead: 0.02, kilo: 1e3, mega: 1e6}
 	var failures []error
 	for i, r := range rows {
 		fmt.Fprintf(os.Stderr, "\r%d of %d ", i+1, len(rows))
 		h.lags = map[string][]time.Duration{}
 		h.late.Store(0)
-		h.spare = len(ways) * rounds / 2
-		result := h.run(ctx, observed, r.source(real))
+		h.repeatsLeft = len(callContexts) * rounds / 2
+		result := h.run(ctx, observed, r.source(realTime))
 		var wrong []string
 		if result.Error != nil {
 			wrong = []string{result.Error.Error()}
@@ -49,14 +49,14 @@ func measure(rows []row, rounds int) (p *page, err error) {
 			return nil, err
 		}
 		if n := h.late.Load(); n > 0 {
-			wrong = append(wrong, fmt.Sprintf("%d calls or requests began after the end", n))
+			wrong = append(wrong, fmt.Sprintf("%d calls or requests began after the deadline", n))
 		}
 		for _, text := range wrong {
 			failures = append(failures, fmt.Errorf("%s, %s: %s", r.name, r.text(), text))
 		}
-		p.table = append(p.table, line{r, h.lags})
+		p.table = append(p.table, measurement{r, h.lags})
 	}
 	fmt.Fprintln(os.Stderr)
-	p.again, p.spoilt = h.again, h.spoilt
+	p.repeated, p.disturbed = h.repeated, h.disturbed
 	return p, errors.Join(failures...)
 }

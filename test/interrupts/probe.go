@@ -16,39 +16,41 @@ import (
 	"github.com/tidelock-lua/tidelock/native/vm"
 )
 
-// probe is native.probe, which looks at the calls of one script.
+// probe is native.probe, which measures the interrupts of one script.
 //
-//	native.probe.begin()     is the first act below a deadline
-//	native.probe.over(way, last)  right after the deadline has been raised; false
-//	                         if it has to be measured again, and isn't the last try
-//	native.probe.walk(...)   finds the functions that scripts can call
-//	native.probe.mark()      as begin, and
-//	native.probe.lag()       as over, but for many scripts at once
+//	native.probe.begin()     is called first below a deadline
+//	native.probe.raised(context, last)
+//	                         is called right after the deadline was raised; it is
+//	                         false if the measurement has to be repeated, which
+//	                         it never is when last is true
+//	native.probe.discover(...)
+//	                         finds the functions that scripts can call
+//	native.probe.mark()      is begin, and
+//	native.probe.lag()       is raised, for many scripts at once
 type probe struct {
 	clock *clock.Dual
-	yield func()       // as that of the runs
-	end   atomic.Int64 // of the deadline that is open, on the fast hand
-	late  atomic.Int64 // calls and requests that began after it
+	yield func()       // the Yield of the runs; nil is the one of production
+	end   atomic.Int64 // the current deadline, in terms of clock.ElapsedMax
+	late  atomic.Int64 // calls and requests that began after the deadline
 	lags  map[string][]time.Duration
 
-	stalls *stalls       // of the machine; nil in fake time
-	lost   time.Duration // of it, when the deadline began
-	again  int           // measurements that didn't count
-	spare  int           // how many more needn't count
-	spoilt int           // measurements that count though the machine has stopped
+	stalls        *stallWatcher // nil in fake time
+	stalledBefore time.Duration // the total when begin was called
+	repeated      int           // measurements that were repeated
+	repeatsLeft   int           // how many more measurements may be repeated
+	disturbed     int           // measurements that count although the machine stalled
 
-	found map[string]bool // functions, by name
+	functions map[string]bool // functions, by name
 
 	mu     sync.Mutex // guards marked
 	marked []timed
 }
 
-// stallMax is how long the machine may have stopped during a measurement that
-// counts.
+// stallMax is how long the machine may stall during a measurement that counts.
 const stallMax = 500 * time.Microsecond
 
 func newProbe(clk *clock.Dual, yield func()) *probe {
-	p := &probe{clock: clk, yield: yield, lags: map[string][]time.Duration{}, found: map[string]bool{}}
+	p := &probe{clock: clk, yield: yield, lags: map[string][]time.Duration{}, functions: map[string]bool{}}
 	p.end.Store(math.MaxInt64)
 	return p
 }
@@ -56,8 +58,8 @@ func newProbe(clk *clock.Dual, yield func()) *probe {
 func (p *probe) module() native.Module {
 	return native.Module{Name: "probe", Funcs: []native.Func{
 		{Name: "begin", Do: p.begin},
-		{Name: "over", Do: p.over},
-		{Name: "walk", Do: p.walk},
+		{Name: "raised", Do: p.raised},
+		{Name: "discover", Do: p.discover},
 		{Name: "mark", Do: p.mark},
 		{Name: "lag", Do: p.lag},
 	}}
@@ -65,37 +67,37 @@ func (p *probe) module() native.Module {
 
 func (p *probe) begin(c *native.Call) error {
 	if p.stalls != nil {
-		p.lost = p.stalls.total()
+		p.stalledBefore = p.stalls.total()
 	}
 	left, _ := c.Run.Remaining()
 	p.end.Store(int64(p.clock.ElapsedMax() + left))
 	return nil
 }
 
-func (p *probe) over(c *native.Call) error {
-	way, last := c.String(1, "way"), lua.LVAsBool(c.Arg(2))
+func (p *probe) raised(c *native.Call) error {
+	context, last := c.String(1, "context"), lua.LVAsBool(c.Arg(2))
 	end := p.end.Swap(math.MaxInt64)
 	switch {
 	case end == math.MaxInt64 && last:
-		return fmt.Errorf("%s: each deadline was over before it began", way)
-	case end == math.MaxInt64: // the machine has stopped right there
-		p.again++
+		return fmt.Errorf("%s: each deadline had passed before it began", context)
+	case end == math.MaxInt64: // the machine stalled right there
+		p.repeated++
 		return c.Return(lua.LFalse)
 	}
 	lag := c.Entered().ElapsedMax - time.Duration(end)
-	if p.stalls != nil && p.stalls.total()-p.lost > stallMax {
-		if !last && p.spare > 0 {
-			p.spare--
-			p.again++
+	if p.stalls != nil && p.stalls.total()-p.stalledBefore > stallMax {
+		if !last && p.repeatsLeft > 0 {
+			p.repeatsLeft--
+			p.repeated++
 			return c.Return(lua.LFalse)
 		}
-		p.spoilt++
+		p.disturbed++
 	}
-	p.lags[way] = append(p.lags[way], lag)
+	p.lags[context] = append(p.lags[context], lag)
 	return c.Return(lua.LTrue)
 }
 
-// markKey is where a run keeps the end that it has marked.
+// markKey is the key of the deadline that a run has marked.
 type markKey struct{}
 
 func (p *probe) mark(c *native.Call) error {
@@ -115,38 +117,38 @@ func (p *probe) lag(c *native.Call) error {
 	return nil
 }
 
-// sent is told of each request to the table. In real time any moment may lie
-// between a call's look at the clock and its request, so engines look again:
-// what they would refuse doesn't count.
-func (p *probe) sent(ctx context.Context) {
+// requestSent is called for each request to a table or stream. In real time any
+// amount of time may pass between the poll of a call and its request, so engines
+// poll once more: a request that they would refuse does not count.
+func (p *probe) requestSent(ctx context.Context) {
 	at := p.clock.ElapsedMax()
 	if p.stalls == nil || !clock.Ended(ctx) {
-		p.began(at)
+		p.startedAt(at)
 	}
 }
 
-// wrote is told of each request whose call isn't known where it goes out. Only
-// fake time stands still in between.
-func (p *probe) wrote() {
+// requestWritten is called for each request whose context is not known where it
+// is sent. Only fake time stands still between the call and its request.
+func (p *probe) requestWritten() {
 	if p.stalls == nil {
-		p.began(p.clock.ElapsedMax())
+		p.startedAt(p.clock.ElapsedMax())
 	}
 }
 
-// began counts what begins after the end.
-func (p *probe) began(at time.Duration) {
+// startedAt counts what begins after the deadline.
+func (p *probe) startedAt(at time.Duration) {
 	if int64(at) > p.end.Load() {
 		p.late.Add(1)
 	}
 }
 
-// watch returns a module whose calls the probe is told of, and what they
-// return.
+// watch returns a module that reports its calls and the handles that they return
+// to the probe.
 func (p *probe) watch(m native.Module) native.Module {
 	m.Funcs = slices.Clone(m.Funcs)
 	for i, f := range m.Funcs {
 		m.Funcs[i].Do = func(c *native.Call) error {
-			p.began(c.Entered().ElapsedMax)
+			p.startedAt(c.Entered().ElapsedMax)
 			err := f.Do(c)
 			for n := 1; n <= c.L.GetTop(); n++ {
 				switch v := c.L.Get(n).(type) {
@@ -162,9 +164,9 @@ func (p *probe) watch(m native.Module) native.Module {
 	return m
 }
 
-// walk notes all functions that can be reached from the globals, and the
+// discover records all functions that are reachable from the globals, and the
 // methods of its arguments.
-func (p *probe) walk(c *native.Call) error {
+func (p *probe) discover(c *native.Call) error {
 	p.fields("", c.Run.Globals(), map[*lua.LTable]bool{})
 	for n := 1; n <= c.NArgs(); n++ {
 		switch v := c.Arg(n).(type) {
@@ -184,7 +186,7 @@ func (p *probe) fields(path string, t *lua.LTable, seen map[*lua.LTable]bool) {
 		name := path + key.String()
 		switch v := v.(type) {
 		case *lua.LFunction:
-			p.found[name] = true
+			p.functions[name] = true
 		case *lua.LUserData:
 			p.methods(v.Metatable)
 		case *lua.LTable:
@@ -195,8 +197,8 @@ func (p *probe) fields(path string, t *lua.LTable, seen map[*lua.LTable]bool) {
 	})
 }
 
-// methods notes the functions in the metatable of a handle, under the name
-// that scripts see of it.
+// methods records the functions in the metatable of a handle, under the name
+// that scripts see.
 func (p *probe) methods(metatable lua.LValue) {
 	mt, ok := metatable.(*lua.LTable)
 	if !ok {
@@ -206,11 +208,11 @@ func (p *probe) methods(metatable lua.LValue) {
 	mt.ForEach(func(key, v lua.LValue) {
 		switch v := v.(type) {
 		case *lua.LFunction:
-			p.found[kind+key.String()] = true
+			p.functions[kind+key.String()] = true
 		case *lua.LTable:
 			v.ForEach(func(name, method lua.LValue) {
 				if method.Type() == lua.LTFunction {
-					p.found[kind+name.String()] = true
+					p.functions[kind+name.String()] = true
 				}
 			})
 		}

@@ -1,6 +1,6 @@
 package main
 
-// mathRows are the table math. Its functions are all short.
+// mathRows are the table math, whose functions are all short.
 var mathRows = shortRows("math.", "(1, 2)",
 	"abs", "acos", "asin", "atan", "atan2", "ceil", "cos", "cosh", "deg", "exp", "floor", "fmod", "frexp", "ldexp",
 	"log", "log10", "max", "min", "mod", "modf", "pow", "rad", "random", "randomseed", "sin", "sinh", "sqrt", "tan", "tanh")
@@ -16,7 +16,7 @@ func shortRows(table, arguments string, names ...string) (rows []row) {
 var otherRows = []row{
 	{name: "os.clock", call: `os.clock()`},
 	{name: "os.date", call: `os.date("%c", 0)`},
-	{name: "os.date", setup: `local f = ("%c"):rep(1e5)`, call: `os.date(f)`, shown: "100,000 times %c", lead: 1},
+	{name: "os.date", setup: `local f = ("%c"):rep(1e5)`, call: `os.date(f)`, display: "100,000 times %c", lead: 1},
 	{name: "os.difftime", call: `os.difftime(2, 1)`},
 	{name: "os.time", call: `os.time({ year = 2026, month = 1, day = 1 })`},
 	{name: "os.time", call: `os.time(setmetatable({}, { __index = spin }))`, lead: forever},
@@ -30,5 +30,5 @@ var otherRows = []row{
 	{name: "coroutine.yield", call: `pcall(coroutine.yield)`},
 	{name: "debug.traceback", call: `debug.traceback("x")`},
 	{name: "debug.traceback", setup: `local function deep(n) if n == 0 then return debug.traceback() end local s = deep(n - 1) return s end`,
-		call: `deep(900)`, shown: "debug.traceback() 900 calls deep"},
+		call: `deep(900)`, display: "debug.traceback() 900 calls deep"},
 }

@@ -11,22 +11,24 @@ import (
 	"time"
 )
 
-// A machine that is shared stops now and then: the operating system lets other
-// processes run, or a hypervisor the operating systems of others. What is
-// measured then is not ours. The first can be read from the system; the second
-// is seen by another process, the watcher, which sleeps and looks at its clock.
+// A shared machine stalls now and then: the operating system runs other
+// processes, or a hypervisor runs other machines. Measurements made then say
+// nothing about tidelock. Stalls of the first kind can be read from the system.
+// Those of the second kind are seen by another process, the watcher, which
+// sleeps and reads its clock.
 
 // watcherFlag is how the program starts itself as the watcher.
 const watcherFlag = "-watch"
 
-// watcherSleeps is how long the watcher sleeps between two looks.
-const watcherSleeps = 200 * time.Microsecond
+// watcherInterval is how long the watcher sleeps between two readings.
+const watcherInterval = 200 * time.Microsecond
 
-// stallMin is the shortest stop that counts: no sleep ends on time.
+// stallMin is the shortest stall that counts: no sleep ends exactly on time.
 const stallMin = time.Millisecond
 
-// watch writes into a file, for ever: first when it was last awake and how long
-// it has overslept in all, then from when to when each time.
+// watch is the watcher. Until its parent ends it writes to a file, first when
+// it was last awake and how long it has overslept in total, then the beginning
+// and end of each stall.
 func watch(file string) error {
 	f, err := os.OpenFile(file, os.O_WRONLY, 0)
 	if err != nil {
@@ -36,9 +38,9 @@ func watch(file string) error {
 	end := int64(recordBytes)
 	parent := os.Getppid()
 	for before := time.Now(); os.Getppid() == parent; {
-		time.Sleep(watcherSleeps)
+		time.Sleep(watcherInterval)
 		now := time.Now()
-		if late := now.Sub(before) - watcherSleeps; late > stallMin {
+		if late := now.Sub(before) - watcherInterval; late > stallMin {
 			overslept += late
 			if err := writePair(f, end, before.UnixNano(), now.UnixNano()); err != nil {
 				return err
@@ -56,87 +58,87 @@ func watch(file string) error {
 // recordBytes is the size of two numbers in the watcher's file.
 const recordBytes = 16
 
-func writePair(f *os.File, at, a, b int64) error {
+func writePair(f *os.File, offset, a, b int64) error {
 	var record [recordBytes]byte
 	binary.NativeEndian.PutUint64(record[:], uint64(a))
 	binary.NativeEndian.PutUint64(record[8:], uint64(b))
-	_, err := f.WriteAt(record[:], at)
+	_, err := f.WriteAt(record[:], offset)
 	return err
 }
 
-func readPair(f *os.File, at int64) (a, b int64, ok bool) {
+func readPair(f *os.File, offset int64) (a, b int64, ok bool) {
 	var record [recordBytes]byte
-	_, err := f.ReadAt(record[:], at)
+	_, err := f.ReadAt(record[:], offset)
 	return int64(binary.NativeEndian.Uint64(record[:])), int64(binary.NativeEndian.Uint64(record[8:])), err == nil
 }
 
-// stalls tells how long the machine has stopped in all.
-type stalls struct {
+// stallWatcher knows when the machine stalled, and for how long in total.
+type stallWatcher struct {
 	file *os.File
 	cmd  *exec.Cmd
 }
 
-func startWatcher() (*stalls, error) {
+func startStallWatcher() (*stallWatcher, error) {
 	f, err := os.CreateTemp("", "interrupts")
 	if err != nil {
 		return nil, err
 	}
-	s := &stalls{f, exec.Command(os.Args[0], watcherFlag, f.Name())}
+	s := &stallWatcher{f, exec.Command(os.Args[0], watcherFlag, f.Name())}
 	s.cmd.Stderr = os.Stderr
 	return s, s.cmd.Start()
 }
 
-func (s *stalls) stop() {
+func (s *stallWatcher) stop() {
 	_ = s.cmd.Process.Kill()
 	_ = s.cmd.Wait()
 	_ = s.file.Close()
 	_ = os.Remove(s.file.Name())
 }
 
-// total returns the time that was lost until now. It waits until the watcher
-// has been awake once more, for a second at most.
-func (s *stalls) total() time.Duration {
+// total returns the total time of all stalls until now. It waits until the
+// watcher has been awake once more, but at most one second.
+func (s *stallWatcher) total() time.Duration {
 	now := time.Now()
 	for {
 		awake, overslept, _ := readPair(s.file, 0)
 		if awake > now.UnixNano() || time.Since(now) > time.Second {
-			return waited() + time.Duration(overslept)
+			return processorWait() + time.Duration(overslept)
 		}
-		time.Sleep(watcherSleeps / 2)
+		time.Sleep(watcherInterval / 2)
 	}
 }
 
-// undisturbed returns how long those of the times took in which the machine
-// didn't stop.
-func (s *stalls) undisturbed(times []timed) (durations []time.Duration) {
+// undisturbed returns the durations of those intervals in which the machine did
+// not stall.
+func (s *stallWatcher) undisturbed(intervals []timed) (durations []time.Duration) {
 	type pair struct{ from, to int64 }
-	var stops []pair
+	var stallTimes []pair
 	for at := int64(recordBytes); ; at += recordBytes {
 		from, to, ok := readPair(s.file, at)
 		if !ok {
 			break
 		}
-		stops = append(stops, pair{from, to})
+		stallTimes = append(stallTimes, pair{from, to})
 	}
-	for _, t := range times {
-		from, to := t.from.Add(-t.settle).UnixNano(), t.to.UnixNano()
-		if !slices.ContainsFunc(stops, func(p pair) bool { return p.from < to && from < p.to }) {
+	for _, t := range intervals {
+		from, to := t.from.Add(-t.before).UnixNano(), t.to.UnixNano()
+		if !slices.ContainsFunc(stallTimes, func(p pair) bool { return p.from < to && from < p.to }) {
 			durations = append(durations, t.to.Sub(t.from))
 		}
 	}
 	return durations
 }
 
-// timed is something that was measured from one moment to another. settle is
-// how long before it the machine mustn't have stopped.
+// timed is the interval of one measurement. The machine must not have stalled
+// in it, nor for the duration before it.
 type timed struct {
 	from, to time.Time
-	settle   time.Duration
+	before   time.Duration
 }
 
-// waited is how long the threads of this process have waited for a processor
-// in all. Where the operating system doesn't tell, it is 0.
-func waited() (sum time.Duration) {
+// processorWait returns how long the threads of this process have waited for a
+// processor in total, and 0 where the operating system does not tell.
+func processorWait() (sum time.Duration) {
 	files, _ := filepath.Glob("/proc/self/task/*/schedstat")
 	for _, file := range files {
 		text, _ := os.ReadFile(file)

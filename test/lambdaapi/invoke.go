@@ -5,38 +5,39 @@ import (
 	"time"
 )
 
-// patience is how long a program may take for anything.
-const patience = time.Minute
+// timeout bounds every wait for the program.
+const timeout = time.Minute
 
-// Invoke has an invocation answered and completed, and returns the answer.
-func (a *API) Invoke(tb testing.TB, inv Invocation) Answer {
+// Invoke sends an invocation, waits until it is complete, and returns the
+// response.
+func (a *API) Invoke(tb testing.TB, inv Invocation) Response {
 	tb.Helper()
 	return a.Send(inv).Await(tb)
 }
 
-// Await waits until an invocation is complete.
-func (p *Pending) Await(tb testing.TB) Answer {
+// Await waits until an invocation is complete, and returns the response.
+func (p *Pending) Await(tb testing.TB) Response {
 	tb.Helper()
-	answer := p.AwaitAnswer(tb)
-	Await(tb, "the next question after an answer", p.Complete)
-	return answer
+	response := p.AwaitResponse(tb)
+	Await(tb, "the poll after a response", p.Complete)
+	return response
 }
 
-// AwaitAnswer waits for an answer only: of a program that ends with it.
-func (p *Pending) AwaitAnswer(tb testing.TB) Answer {
+// AwaitResponse waits for the response only: of a program that exits after it.
+func (p *Pending) AwaitResponse(tb testing.TB) Response {
 	tb.Helper()
-	return Await(tb, "an answer", p.Answered)
+	return Await(tb, "a response", p.Responded)
 }
 
-// Await waits for something on a channel, which what names.
+// Await receives from a channel, or fails the test. what names the awaited event.
 func Await[T any](tb testing.TB, what string, from <-chan T) (got T) {
 	tb.Helper()
-	late := time.NewTimer(patience)
+	late := time.NewTimer(timeout)
 	defer late.Stop()
 	select {
 	case got = <-from:
 	case <-late.C:
-		tb.Fatalf("%s did not come within %v", what, patience)
+		tb.Fatalf("%s did not come within %v", what, timeout)
 	case <-tb.Context().Done():
 		tb.Fatalf("%s did not come before the test ended", what)
 	}

@@ -1,11 +1,17 @@
-// Package lambdaapi is AWS Lambda's Runtime API and Extensions API on loopback,
-// for tests and benchmarks of programs that run there. It hands out invocations
-// one by one and keeps what the program answers, headers and trailers included.
+// Package lambdaapi is a fake of AWS Lambda's Runtime API and Extensions API, for
+// tests and benchmarks of programs that run there. It serves invocations to the
+// program and keeps the responses, with their headers and trailers.
 //
-// As on the platform an invocation is complete when the program, having
-// answered, asks for another one. The fake is strict: answers to what was not
-// handed out, second answers and answers that are too large are refused, as
-// there.
+// As on the platform an invocation is complete when the program polls for the
+// next one after its response. And as there, these are refused:
+//
+//   - responses to unknown invocations, second ones, late ones, and those that are
+//     too large, break off, or have a mode that there isn't
+//   - polls for more invocations at once than were agreed
+//   - errors of a start that has succeeded
+//   - extensions without a name, of a name that is taken, for events that an
+//     internal one doesn't get, and after the first poll; and what an unknown
+//     extension asks for
 package lambdaapi
 
 import (
@@ -22,76 +28,87 @@ import (
 	"time"
 )
 
-// AnswerBytesMax is the largest answer that the platform takes.
-const AnswerBytesMax = 6<<20 + 100
+// ResponseBytesMax is the size of the largest response that the platform takes.
+const ResponseBytesMax = 6<<20 + 100
 
 // Invocation is one call of the function.
 type Invocation struct {
 	Payload string
-	// Timeout is the function's. Default 3 s, as there.
+	// Timeout is the function's timeout. The default is 3 s, as on the platform.
 	Timeout time.Duration
 	// Tenant is the platform's tenant id; "" for a function without isolation.
 	Tenant string
-	// ARN is the function's, as it was called. Default one without alias.
+	// ARN is the function's ARN, as it was called. The default is [FunctionARN].
 	ARN string
-	// Header has more headers, or other ones; an empty value leaves one out.
+	// Header adds headers, or replaces them; an empty value leaves one out.
 	Header map[string]string
 }
 
 // FunctionARN is the default of [Invocation.ARN].
 const FunctionARN = "arn:aws:lambda:eu-west-1:123456789012:function:scripts"
 
-// Answer is what the program has posted.
-type Answer struct {
-	// Path is what it was posted to: "response", "error" or "init/error".
+// Response is a request by which the program has answered.
+type Response struct {
+	// Path is the end of its path: "response", "error" or "init/error".
 	Path   string
 	Body   string
 	Header http.Header
-	// Trailer is what came after a body that was streamed.
+	// Trailer are the trailers of a streamed body.
 	Trailer http.Header
-	// Status is how the fake has answered.
+	// Status is the status that the fake has answered with.
 	Status int
 }
 
-// OK says whether the invocation succeeded.
-func (a Answer) OK() bool { return a.Path == "response" && a.Status == http.StatusAccepted }
+// OK reports whether the invocation succeeded: its callers read JSON.
+func (a Response) OK() bool {
+	return a.Path == "response" && a.Status == http.StatusAccepted && json.Valid([]byte(a.Body)) && a.Trailer.Get(errorTypeTrailer) == ""
+}
 
-// Pending is an invocation on its way.
+// errorTypeTrailer is set by a program that fails while it streams a response.
+const errorTypeTrailer = "Lambda-Runtime-Function-Error-Type"
+
+// Pending is an invocation that was sent.
 type Pending struct {
+	// ID is the id of the request.
 	ID string
-	// Taken is closed when the program has taken it.
+	// Taken is closed when the program has received the invocation.
 	Taken chan struct{}
-	// Answered gets what was posted.
-	Answered chan Answer
-	// Complete is closed when the program has asked for another one since.
+	// Responded receives the response.
+	Responded chan Response
+	// Complete is closed when the program polls after its response.
 	Complete chan struct{}
 
 	Invocation
-	answered bool
+	responded bool
+	late      time.Time // when the platform ends the environment
 }
 
-// API is a fake of the APIs.
+// API is a fake of both APIs.
 type API struct {
 	// Address is the value of AWS_LAMBDA_RUNTIME_API.
 	Address string
-	// InitErrors gets what is posted as failed starts.
-	InitErrors chan Answer
-	// Ready is closed when the program first asks for an invocation.
+	// InitErrors receives the error of a failed start.
+	InitErrors chan Response
+	// Ready is closed when the program first polls for an invocation.
 	Ready chan struct{}
 	// Registered is closed when an extension has registered and waits.
 	Registered chan struct{}
+	// MaxConcurrency is the value of AWS_LAMBDA_MAX_CONCURRENCY. The default is 1.
+	MaxConcurrency int
 
-	todo   chan *Pending
+	queue  chan *Pending
 	closed chan struct{}
 
-	mu     sync.Mutex          // guards what follows
-	known  map[string]*Pending // that were taken
-	done   []*Pending          // answered and not complete, the oldest first
-	asked  bool
-	number int
+	mu         sync.Mutex          // guards the fields below
+	taken      map[string]*Pending // by id, received by the program
+	incomplete []*Pending          // with a response, the oldest first
+	polled     bool
+	polls      int               // that wait, or whose invocation has no response yet
+	extensions map[string]string // names by identifiers
+	number     int
 }
 
-// Start starts a fake that ends with its test.
+// Start starts a fake that is stopped at the end of its test.
 func Start(tb testing.TB) *API {
 	tb.Helper()
 	a, end := Run()
@@ -99,21 +116,24 @@ func Start(tb testing.TB) *API {
 	return a
 }
 
-// Run is [Start] for a program that is no test.
+// Run starts a fake that end stops.
 func Run() (a *API, end func()) {
 	a = &API{
-		InitErrors: make(chan Answer, 1), Ready: make(chan struct{}), Registered: make(chan struct{}),
-		todo: make(chan *Pending), closed: make(chan struct{}), known: map[string]*Pending{},
+		InitErrors: make(chan Response, 1), Ready: make(chan struct{}), Registered: make(chan struct{}),
+		MaxConcurrency: 1,
+		queue:          make(chan *Pending), closed: make(chan struct{}), taken: map[string]*Pending{}, extensions: map[string]string{},
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /2018-06-01/runtime/invocation/next", a.next)
-	mux.HandleFunc("POST /2018-06-01/runtime/invocation/{id}/{path}", a.answer)
+	mux.HandleFunc("POST /2018-06-01/runtime/invocation/{id}/{path}", a.respond)
 	mux.HandleFunc("POST /2018-06-01/runtime/init/error", a.initError)
-	mux.HandleFunc("POST /2020-01-01/extension/register", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Lambda-Extension-Identifier", "11111111-2222-3333-4444-555555555555")
-	})
+	mux.HandleFunc("POST /2020-01-01/extension/register", a.register)
 	var once sync.Once
-	mux.HandleFunc("GET /2020-01-01/extension/event/next", func(_ http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET /2020-01-01/extension/event/next", func(w http.ResponseWriter, r *http.Request) {
+		if !a.isExtension(r.Header.Get("Lambda-Extension-Identifier")) {
+			refuse(w, http.StatusForbidden, "Extension.InvalidExtensionIdentifier", "Invalid Lambda-Extension-Identifier")
+			return
+		}
 		once.Do(func() { close(a.Registered) })
 		a.wait(r)
 	})
@@ -125,7 +145,7 @@ func Run() (a *API, end func()) {
 	}
 }
 
-// wait waits until the program goes, or the fake ends.
+// wait waits until the program disconnects, or the fake is stopped.
 func (a *API) wait(r *http.Request) {
 	select {
 	case <-r.Context().Done():
@@ -133,47 +153,56 @@ func (a *API) wait(r *http.Request) {
 	}
 }
 
-// Send hands an invocation to the program as soon as it asks for one.
+// Send sends an invocation, which the program receives when it polls.
 func (a *API) Send(inv Invocation) *Pending {
 	a.mu.Lock()
 	a.number++
 	p := &Pending{
 		ID:    fmt.Sprintf("00000000-0000-4000-8000-%012d", a.number),
-		Taken: make(chan struct{}), Answered: make(chan Answer, 1), Complete: make(chan struct{}),
+		Taken: make(chan struct{}), Responded: make(chan Response, 1), Complete: make(chan struct{}),
 		Invocation: inv,
 	}
 	a.mu.Unlock()
 	go func() {
 		select {
-		case a.todo <- p:
+		case a.queue <- p:
 		case <-a.closed:
 		}
 	}()
 	return p
 }
 
-// next hands out an invocation.
+// next answers a poll with an invocation.
 func (a *API) next(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
-	if !a.asked {
-		a.asked = true
+	if !a.polled {
+		a.polled = true
 		close(a.Ready)
 	}
-	if len(a.done) > 0 {
-		close(a.done[0].Complete)
-		a.done = a.done[1:]
+	if len(a.incomplete) > 0 {
+		close(a.incomplete[0].Complete)
+		a.incomplete = a.incomplete[1:]
 	}
+	if a.polls == a.MaxConcurrency {
+		a.mu.Unlock()
+		refuse(w, http.StatusForbidden, "InvalidStateTransition", "as many invocations as are allowed wait for their responses")
+		return
+	}
+	a.polls++
 	a.mu.Unlock()
 	var p *Pending
 	select {
-	case p = <-a.todo:
+	case p = <-a.queue:
 	case <-r.Context().Done():
-		return
 	case <-a.closed:
-		return
 	}
 	a.mu.Lock()
-	a.known[p.ID] = p
+	if p == nil {
+		a.polls--
+		a.mu.Unlock()
+		return
+	}
+	a.taken[p.ID], p.late = p, time.Now().Add(p.timeout())
 	a.mu.Unlock()
 	for name, value := range p.headers() {
 		if value != "" {
@@ -181,14 +210,17 @@ func (a *API) next(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	close(p.Taken)
-	_, _ = io.WriteString(w, p.Payload) // a program that has gone is noticed by its test
+	_, _ = io.WriteString(w, p.Payload) // a test notices when its program has gone
+}
+
+func (p *Pending) timeout() time.Duration {
+	if p.Timeout == 0 {
+		return 3 * time.Second
+	}
+	return p.Timeout
 }
 
 func (p *Pending) headers() map[string]string {
-	timeout := p.Timeout
-	if timeout == 0 {
-		timeout = 3 * time.Second
-	}
 	arn := p.ARN
 	if arn == "" {
 		arn = FunctionARN
@@ -196,7 +228,7 @@ func (p *Pending) headers() map[string]string {
 	out := map[string]string{
 		"Content-Type":                        "application/json",
 		"Lambda-Runtime-Aws-Request-Id":       p.ID,
-		"Lambda-Runtime-Deadline-Ms":          strconv.FormatInt(time.Now().Add(timeout).UnixMilli(), 10),
+		"Lambda-Runtime-Deadline-Ms":          strconv.FormatInt(time.Now().Add(p.timeout()).UnixMilli(), 10),
 		"Lambda-Runtime-Invoked-Function-Arn": arn,
 		"Lambda-Runtime-Trace-Id":             "Root=1-5bef4de7-ad49b0e87f6ef6c87fc2e700;Parent=9a9197af755a6419;Sampled=1",
 		"Lambda-Runtime-Aws-Tenant-Id":        p.Tenant,
@@ -205,52 +237,84 @@ func (p *Pending) headers() map[string]string {
 	return out
 }
 
-// answer takes the answer to an invocation.
-func (a *API) answer(w http.ResponseWriter, r *http.Request) {
-	got := read(r)
+// respond takes the response to an invocation.
+func (a *API) respond(w http.ResponseWriter, r *http.Request) {
+	got, whole := readResponse(r)
+	kind, message := "", ""
 	a.mu.Lock()
-	p := a.known[r.PathValue("id")]
+	p := a.taken[r.PathValue("id")]
+	mode := r.Header.Get("Lambda-Runtime-Function-Response-Mode")
 	switch {
 	case got.Path != "response" && got.Path != "error":
-		got.Status = http.StatusNotFound
+		got.Status, kind, message = http.StatusNotFound, "NotFound", "no such path"
 	case p == nil:
-		got.Status = http.StatusBadRequest
-	case p.answered:
-		got.Status = http.StatusForbidden
-	case len(got.Body) > AnswerBytesMax:
-		got.Status = http.StatusRequestEntityTooLarge
+		got.Status, kind, message = http.StatusBadRequest, "InvalidRequestID", "Invalid request ID"
+	case p.responded:
+		got.Status, kind, message = http.StatusForbidden, "InvalidStateTransition", "the invocation has its response"
+	case time.Now().After(p.late):
+		got.Status, kind, message = http.StatusForbidden, "InvalidStateTransition", "the environment has been reset: the function timed out"
+	case mode != "" && mode != "streaming":
+		got.Status, kind, message = http.StatusBadRequest, "InvalidFunctionResponseMode", "Invalid function response mode"
+	case !whole:
+		got.Status, kind, message = http.StatusBadRequest, "TruncatedHTTPRequest", "HTTP request detected as truncated"
+	case len(got.Body) > ResponseBytesMax:
+		got.Status, kind = http.StatusRequestEntityTooLarge, "RequestEntityTooLarge"
+		message = fmt.Sprintf("Exceeded maximum allowed payload size (%d bytes).", ResponseBytesMax)
 	default:
-		a.done = append(a.done, p)
+		a.incomplete = append(a.incomplete, p)
 	}
-	if p != nil && !p.answered {
-		p.answered = true
-		p.Answered <- got
+	if p != nil && !p.responded {
+		p.responded = true
+		p.Responded <- got
+		a.polls--
 	}
 	a.mu.Unlock()
-	reply(w, got.Status)
+	reply(w, got.Status, kind, message)
 }
 
 func (a *API) initError(w http.ResponseWriter, r *http.Request) {
-	got := read(r)
+	got, _ := readResponse(r) // a test compares what was received
 	got.Path = "init/error"
+	a.mu.Lock()
+	started := a.polled
+	a.mu.Unlock()
+	if started {
+		refuse(w, http.StatusForbidden, "InvalidStateTransition", "the start has succeeded")
+		return
+	}
 	select {
 	case a.InitErrors <- got:
-	default: // a second one
-		got.Status = http.StatusForbidden
+	default:
+		refuse(w, http.StatusForbidden, "InvalidStateTransition", "a second error of the start")
+		return
 	}
-	reply(w, got.Status)
+	reply(w, got.Status, "", "")
 }
 
-func read(r *http.Request) Answer {
-	body, _ := io.ReadAll(r.Body) // what is cut off is compared as it is
-	return Answer{
+// readResponse reads a response; whole is false if it breaks off.
+func readResponse(r *http.Request) (got Response, whole bool) {
+	body, err := io.ReadAll(r.Body)
+	return Response{
 		Path: r.PathValue("path"), Body: string(body), Header: r.Header.Clone(), Trailer: r.Trailer.Clone(),
 		Status: http.StatusAccepted,
-	}
+	}, err == nil
 }
 
-func reply(w http.ResponseWriter, status int) {
+// reply answers with a status, and with an error if its kind is not empty.
+func reply(w http.ResponseWriter, status int, kind, message string) {
+	if kind != "" {
+		refuse(w, status, kind, message)
+		return
+	}
+	writeJSON(w, status, map[string]string{"status": "OK"})
+}
+
+func refuse(w http.ResponseWriter, status int, kind, message string) {
+	writeJSON(w, status, map[string]string{"errorType": kind, "errorMessage": message})
+}
+
+func writeJSON(w http.ResponseWriter, status int, v map[string]string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]string{"status": http.StatusText(status)})
+	_ = json.NewEncoder(w).Encode(v) // a test notices when its program has gone
 }

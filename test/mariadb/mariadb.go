@@ -16,7 +16,7 @@ import (
 	"github.com/tidelock-lua/tidelock/test/daemon"
 )
 
-// User and Database are there in each server.
+// User and Database exist in each server.
 const (
 	User     = "tester"
 	Database = "test"
@@ -26,7 +26,7 @@ const (
 type Server struct {
 	Port   int
 	Socket string
-	// RootCAs trust its certificate, which is for localhost.
+	// RootCAs verify its certificate, which is for localhost.
 	RootCAs *x509.CertPool
 	// Process is the server's.
 	*daemon.Process
@@ -50,7 +50,7 @@ func Start(password string) (s *Server, err error) {
 		}
 	}(s.folder)
 	data := filepath.Join(s.folder.Path, "data")
-	if err := s.folder.Do(install, "--no-defaults", "--datadir="+data, "--auth-root-authentication-method=normal", "--skip-test-db"); err != nil {
+	if err := s.folder.Run(install, "--no-defaults", "--datadir="+data, "--auth-root-authentication-method=normal", "--skip-test-db"); err != nil {
 		return nil, err
 	}
 	c, err := daemon.NewCertificate()
@@ -68,21 +68,21 @@ func Start(password string) (s *Server, err error) {
 		return nil, err
 	}
 	s.Socket = filepath.Join(s.folder.Path, "socket")
-	s.Process, err = s.folder.Start(s.answers, server, "--no-defaults", "--datadir="+data,
+	s.Process, err = s.folder.Start(s.ready, server, "--no-defaults", "--datadir="+data,
 		"--bind-address=127.0.0.1", "--port="+strconv.Itoa(s.Port), "--socket="+s.Socket, "--init-file="+files["init.sql"],
 		"--ssl-cert="+files["cert.pem"], "--ssl-key="+files["key.pem"], "--innodb-flush-log-at-trx-commit=0",
 		"--max-allowed-packet=64M", "--skip-name-resolve")
 	return s, err
 }
 
-// accounts is what the server executes when it starts.
+// accounts returns the statements that the server executes when it starts.
 func accounts(password string) []byte {
 	quoted := strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(password)
 	var b strings.Builder
 	fmt.Fprintf(&b, "CREATE DATABASE %s CHARACTER SET utf8mb4;\n", Database)
 	for _, host := range []string{"127.0.0.1", "localhost"} {
 		fmt.Fprintf(&b, "CREATE USER '%s'@'%s' IDENTIFIED BY '%s';\n", User, host, quoted)
-		fmt.Fprintf(&b, "GRANT ALL ON *.* TO '%s'@'%s';\n", User, host)
+		fmt.Fprintf(&b, "GRANT ALL ON *.* TO '%s'@'%s' WITH GRANT OPTION;\n", User, host)
 	}
 	return []byte(b.String())
 }
@@ -93,9 +93,9 @@ func (s *Server) Stop() {
 	s.folder.Remove()
 }
 
-// answers says whether the server takes connections: it greets first, and has
-// made the accounts by then.
-func (s *Server) answers() error {
+// ready returns nil once the server accepts connections, which it does by a
+// greeting. The accounts exist by then.
+func (s *Server) ready() error {
 	conn, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port)))
 	if err != nil {
 		return err
@@ -108,8 +108,8 @@ func (s *Server) answers() error {
 	return err
 }
 
-// programs are the server and what makes its data. Debian doesn't put the server
-// where the commands of all users are looked for.
+// programs returns the paths of the server and of the program that creates its
+// data. On Debian the server is not in the PATH of all users.
 func programs() (server, install string, err error) {
 	if _, err = exec.LookPath("my_print_defaults"); err == nil {
 		install, err = exec.LookPath("mariadb-install-db")

@@ -8,7 +8,7 @@ import (
 	"github.com/tidelock-lua/tidelock/test/mariadb"
 )
 
-func TestTheServerAnswersUntilItIsStopped(t *testing.T) {
+func TestServerAnswersUntilStopped(t *testing.T) {
 	s, err := mariadb.Start("secret")
 	if err != nil {
 		t.Fatal(err)

@@ -1,5 +1,6 @@
-// Package mutation breaks the promises one after the other, in a copy of the
-// line that keeps each, and requires a test to notice.
+// Package mutation holds mutation tests. Each mutant breaks one promise, by
+// changing the line of code that keeps it in a copy of the file, and a test must
+// fail.
 package mutation
 
 import (
@@ -14,16 +15,15 @@ import (
 	"time"
 )
 
-// mutant is what would be left of a promise without the line that keeps it, and
-// the test that has to notice.
+// mutant is a change that breaks a promise, and the tests of which one must fail.
 type mutant struct {
 	promise  string
 	file     string // below the root of the repository
-	from, to string // from is there once
-	pkg, run string
+	from, to string // from occurs exactly once in the file
+	pkg, run string // the package and the -run pattern of the tests
 }
 
-// promises are those of locks, tables and ends.
+// promises are those of locks, tables and deadlines.
 var promises = []mutant{
 	{"a release needs the owner", "native/db/memory/locks.go",
 		"held.Owner != owner", "false",
@@ -37,6 +37,27 @@ var promises = []mutant{
 	{"a write knows what an earlier attempt has stored", "native/db/write.go",
 		"case w.Rev != \"\" && row != nil && row.Rev == w.Rev:", "case false:",
 		"./native/db", "TestWriteUnderEachFault"},
+	{"the checksum of an answer is compared", "native/db/dynamo/answer.go",
+		"uint32(want) != got", "uint32(want) != got && false",
+		"./native/db/dynamo", "TestAnswerDecides"},
+	{"an answer has the service's request id", "native/db/dynamo/answer.go",
+		`r.Header.Get(headerRequestID) == ""`, "false",
+		"./native/db/dynamo", "TestAnswerDecides"},
+	{"a success has a checksum", "native/db/dynamo/answer.go",
+		`r.StatusCode == http.StatusOK && r.Header.Get(headerChecksum) == ""`, "false",
+		"./native/db/dynamo", "TestAnswerDecides"},
+	{"an answer fits its request", "native/db/dynamo/shape.go",
+		`err = names.require("Items", "Count", "ScannedCount")`, "_ = names.require",
+		"./native/db/dynamo", "TestAnswerMustFitItsRequest"},
+	{"an item is the one of the key", "native/db/dynamo/shape.go",
+		"got := rowKey(item); got != key", "got := rowKey(item); false",
+		"./native/db/dynamo", "TestAnswerMustFitItsRequest"},
+	{"a rejection that broke off was not applied", "native/db/dynamo/errors.go",
+		`return outcome.NotApplied, unavailable(true, errors.Join(trip.asError(), err),`, `return outcome.NotApplied, unavailable(false, errors.Join(trip.asError(), err),`,
+		"./native/db/dynamo", "TestAnswerDecides"},
+	{"a signature that came too late is renewed", "native/db/dynamo/errors.go",
+		"case c == denied && isOutdated(trip, failure):", "case false:",
+		"./native/db/dynamo", "Signature"},
 	{"no script opens a reserved partition", "native/db/names.go",
 		"^[A-Za-z0-9]", "^[!A-Za-z0-9]",
 		"./native/db", "TestReserved"},
@@ -72,13 +93,13 @@ var promises = []mutant{
 		"./native/vm", "Address"},
 }
 
-// TestBrokenPromisesAreNoticed runs the test that guards each promise on code
-// in which it is broken.
-func TestBrokenPromisesAreNoticed(t *testing.T) {
+// TestMutationsAreNoticed runs the tests of each promise on code that breaks
+// it.
+func TestMutationsAreNoticed(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds a test for each promise")
+		t.Skip("builds a test for each mutant")
 	}
-	for _, m := range slices.Concat(promises, language, library, machine) {
+	for _, m := range slices.Concat(promises, language, library, machine, answers, network, operators) {
 		t.Run(m.promise, func(t *testing.T) {
 			t.Parallel()
 			overlay := patch(t, m.file, m.from, m.to)
@@ -89,16 +110,16 @@ func TestBrokenPromisesAreNoticed(t *testing.T) {
 			out, err := cmd.CombinedOutput()
 			text := string(out)
 			if strings.Contains(text, "test timed out") {
-				t.Errorf("the test that should notice hangs\n%.2000s", text)
+				t.Errorf("the test hangs instead of failing\n%.2000s", text)
 			}
 			if err == nil || !strings.Contains(text, "FAIL") || strings.Contains(text, "[build failed]") || strings.Contains(text, "[setup failed]") {
-				t.Errorf("nobody noticed: %v\n%s", err, text)
+				t.Errorf("no test fails: %v\n%s", err, text)
 			}
 		})
 	}
 }
 
-// patch returns the overlay in which one passage of one file is replaced.
+// patch returns a build overlay in which from is replaced by to in one file.
 func patch(t *testing.T, file, from, to string) string {
 	t.Helper()
 	real, err := filepath.Abs(filepath.Join("../..", file))
@@ -110,7 +131,7 @@ func patch(t *testing.T, file, from, to string) string {
 		t.Fatal(err)
 	}
 	if n := strings.Count(string(text), from); n != 1 {
-		t.Fatalf("%s has %q %d times, want it once", file, from, n)
+		t.Fatalf("%s has %q %d times, want once", file, from, n)
 	}
 	dir := t.TempDir()
 	patched, overlay := filepath.Join(dir, "patched.go"), filepath.Join(dir, "overlay.json")

@@ -14,18 +14,18 @@ import (
 	"github.com/tidelock-lua/tidelock/test/daemon"
 )
 
-// User and Database are there in each server.
+// User and Database exist in each server.
 const (
 	User     = "postgres"
 	Database = "postgres"
 )
 
-// Server is a running server. It listens on 127.0.0.1 and in the folder of its
-// socket, and wants the password on both.
+// Server is a running server. It listens on 127.0.0.1 and at a socket, and
+// requires the password on both.
 type Server struct {
 	Port   int
-	Socket string // the folder
-	// RootCAs trust its certificate, which is for localhost.
+	Socket string // folder of the socket
+	// RootCAs verify its certificate, which is for localhost.
 	RootCAs *x509.CertPool
 	// Process is the server's.
 	*daemon.Process
@@ -35,7 +35,7 @@ type Server struct {
 
 // Start starts a server whose user [User] has the password.
 func Start(password string) (s *Server, err error) {
-	bin, err := programs()
+	bin, err := programFolder()
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func Start(password string) (s *Server, err error) {
 		return nil, err
 	}
 	data := filepath.Join(s.folder.Path, "data")
-	if err := s.folder.Do(filepath.Join(bin, "initdb"), "-D", data, "-U", User, "--auth=scram-sha-256", "--pwfile="+secret,
+	if err := s.folder.Run(filepath.Join(bin, "initdb"), "-D", data, "-U", User, "--auth=scram-sha-256", "--pwfile="+secret,
 		"--encoding=UTF8", "--locale=C", "--no-sync"); err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func Start(password string) (s *Server, err error) {
 	if s.Port, err = daemon.FreePort(); err != nil {
 		return nil, err
 	}
-	s.Process, err = s.folder.Start(s.answers, filepath.Join(bin, "postgres"), "-D", data, "-p", strconv.Itoa(s.Port), "-k", s.Socket,
+	s.Process, err = s.folder.Start(s.ready, filepath.Join(bin, "postgres"), "-D", data, "-p", strconv.Itoa(s.Port), "-k", s.Socket,
 		"-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "ssl=on", "-c", "ssl_cert_file="+cert, "-c", "ssl_key_file="+key)
 	return s, err
 }
@@ -85,9 +85,9 @@ func (s *Server) Stop() {
 	s.folder.Remove()
 }
 
-// answers says whether the server takes connections: it asks for the password
-// once it does.
-func (s *Server) answers() error {
+// ready returns nil once the server accepts connections, which it does by asking
+// for the password.
+func (s *Server) ready() error {
 	conn, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port)))
 	if err != nil {
 		return err
@@ -96,8 +96,8 @@ func (s *Server) answers() error {
 	if err := conn.SetDeadline(time.Now().Add(time.Second)); err != nil {
 		return err
 	}
-	hello := "\x00\x03\x00\x00user\x00" + User + "\x00\x00"
-	if _, err := conn.Write(append([]byte{0, 0, 0, byte(4 + len(hello))}, hello...)); err != nil {
+	startup := "\x00\x03\x00\x00user\x00" + User + "\x00\x00"
+	if _, err := conn.Write(append([]byte{0, 0, 0, byte(4 + len(startup))}, startup...)); err != nil {
 		return err
 	}
 	answer := make([]byte, 1)
@@ -107,9 +107,9 @@ func (s *Server) answers() error {
 	return err
 }
 
-// programs is the folder of the server's programs. Debian doesn't put them where
-// commands are looked for.
-func programs() (string, error) {
+// programFolder returns the folder of the server's programs, which on Debian is
+// not in PATH.
+func programFolder() (string, error) {
 	if path, err := exec.LookPath("postgres"); err == nil {
 		if path, err = filepath.EvalSymlinks(path); err == nil {
 			return filepath.Dir(path), nil

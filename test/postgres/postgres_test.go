@@ -8,7 +8,7 @@ import (
 	"github.com/tidelock-lua/tidelock/test/postgres"
 )
 
-func TestTheServerAnswersUntilItIsStopped(t *testing.T) {
+func TestServerAnswersUntilStopped(t *testing.T) {
 	s, err := postgres.Start("secret")
 	if err != nil {
 		t.Fatal(err)

@@ -57,7 +57,7 @@ func pack(archive, program string, folders []string) error {
 	if err := out.Close(); err != nil {
 		return err
 	}
-	return tell(program, archive)
+	return printSizes(program, archive)
 }
 
 // add adds a file. Its time is left out: equal files make equal archives.
@@ -77,8 +77,8 @@ func add(z *zip.Writer, name, path string, mode fs.FileMode) error {
 	return err
 }
 
-// tell prints the sizes of files.
-func tell(files ...string) error {
+// printSizes prints the sizes of files.
+func printSizes(files ...string) error {
 	for _, file := range files {
 		info, err := os.Stat(file)
 		if err != nil {

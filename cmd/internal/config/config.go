@@ -1,11 +1,11 @@
-// Package config reads how a program is set up: defaults, then the file
-// tidelock.yaml, then the environment, then flags, each counting more than
-// those before. What it doesn't know is an error that says where it stands and
-// what was probably meant.
+// Package config reads the configuration of a program: defaults, then the file
+// tidelock.yaml, then the environment, then flags. A later source counts more. An
+// unknown key is an error with its place and the key that was probably meant; a
+// key that was renamed works under its old name, with a warning.
 package config
 
-// Config is the configuration of a program, complete with its defaults. The
-// names of its fields in files are in their tags.
+// Config is the configuration of a program, complete with its defaults. Tags
+// hold the keys of its fields.
 type Config struct {
 	DB     DB             `key:"db"`
 	Lock   Lock           `key:"lock"`
@@ -19,11 +19,12 @@ type Config struct {
 	Log     Log               `key:"log"`
 	Trace   Trace             `key:"trace"`
 
-	values  []Value           // for Values
-	origins map[string]string // by path, with dots
+	values   []Value           // for Values
+	warnings []string          // for Warnings
+	origins  map[string]string // places by path, with dots
 }
 
-// DB says where native.db keeps its data: in an embedded file or in a table of
+// DB is where native.db keeps its data: in an embedded file or in a table of
 // DynamoDB, never both.
 type DB struct {
 	// File is the file of the embedded engine; a relative one that stands in a
@@ -50,7 +51,7 @@ type Lock struct {
 	MaxSkewMillis Count `key:"max_skew_ms"`
 }
 
-// Limits bound each run; what they mean stands at tenant.Limits.
+// Limits bound each run. [tenant.Limits] documents them.
 type Limits struct {
 	Timeout      Duration `key:"timeout"`
 	Instructions *Budget  `key:"instructions"` // 0: no limit
@@ -61,10 +62,10 @@ type Limits struct {
 	ResultBytes  Size     `key:"result_bytes"`
 }
 
-// HTTP says what native.http may reach.
+// HTTP is what native.http may reach.
 type HTTP struct {
-	// Allow lists hosts: "api.example.com", "*.example.org:8443", or one
-	// address with its port. Default: none.
+	// Allow lists hosts: "api.example.com", "*.example.org:8443", or an IP
+	// address with its port. The default is none.
 	Allow []string `key:"allow"`
 }
 
@@ -87,7 +88,8 @@ type SQL struct {
 	ReadOnly bool `key:"read_only"`
 }
 
-// Tenant is one tenant's part. What it leaves out is as for everybody.
+// Tenant is one tenant's part. What it leaves out is taken from the general
+// part.
 type Tenant struct {
 	// Scripts is the folder of its scripts; a relative one lies beside the
 	// configuration file.
@@ -95,18 +97,18 @@ type Tenant struct {
 	// Shared are folders that its scripts may require from besides.
 	Shared []string `key:"shared"`
 	Limits Limits   `key:"limits"`
-	// HTTP takes the place of the general list if it is there.
+	// HTTP replaces the general list if it is set.
 	HTTP *HTTP `key:"http"`
-	// SQL are connections besides the general ones; those of the same name take
-	// their place.
+	// SQL adds connections to the general ones, or replaces those of the same
+	// name.
 	SQL map[string]SQL `key:"sql"`
 	// Tokens let their bearers act for the tenant over HTTP, as
-	// "sha256:<hex>".
+	// "NAME=sha256:<hex>". The name may be left out.
 	Tokens []string `key:"tokens"`
-	// MaxConcurrency, ScriptRunning and Queue are instead of tenant_running,
-	// script_running and queue of tidelock task serve.
-	MaxConcurrency       Count `key:"running"`
-	ScriptMaxConcurrency Count `key:"script_running"`
+	// MaxConcurrency, ScriptMaxConcurrency and Queue take the place of task's
+	// tenant_max_concurrency, script_max_concurrency and queue for this tenant.
+	MaxConcurrency       Count `key:"max_concurrency"`
+	ScriptMaxConcurrency Count `key:"script_max_concurrency"`
 	Queue                Count `key:"queue"`
 }
 
@@ -117,50 +119,55 @@ type Task struct {
 	// InternalListen is the address of health checks and metrics. Default
 	// "127.0.0.1:9090".
 	InternalListen string `key:"internal_listen"`
-	// OperatorTokens let their bearers act for every tenant, as "sha256:<hex>".
+	// OperatorTokens let their bearers act for every tenant, as
+	// "NAME=sha256:<hex>". The name may be left out.
 	OperatorTokens []string `key:"operator_tokens"`
 	// StopTimeout is how long the platform waits between the request to stop
 	// and the kill. Default 30 s.
 	StopTimeout Duration `key:"stop_timeout"`
-	// ProtectAfter is how long a script has to run before a service of Amazon
-	// ECS is asked not to end the task, to scale in or to deploy, until it is
-	// over. 0: never. Default 10 s.
+	// LameDuck is how long a task goes on to serve after the request to stop, while
+	// it already says that it isn't ready. It is part of StopTimeout. Default 0.
+	LameDuck Threshold `key:"lame_duck"`
+	// ProtectAfter is how long a script has to run before the task protects
+	// itself from being stopped by its service of Amazon ECS, until the script has
+	// ended. 0 disables it. Default 10 s.
 	ProtectAfter Threshold `key:"protect_after"`
-	// MaxConcurrency bounds the runs at once of the process, of one tenant and of one
-	// script. Defaults 256, 64 and 64.
-	MaxConcurrency       Count `key:"running"`
-	TenantMaxConcurrency Count `key:"tenant_running"`
-	ScriptMaxConcurrency Count `key:"script_running"`
+	// MaxConcurrency, TenantMaxConcurrency and ScriptMaxConcurrency bound the
+	// runs at once in the process, of one tenant, and of one script of a tenant.
+	// Defaults 256, 64 and 64.
+	MaxConcurrency       Count `key:"max_concurrency"`
+	TenantMaxConcurrency Count `key:"tenant_max_concurrency"`
+	ScriptMaxConcurrency Count `key:"script_max_concurrency"`
 	// Queue is how many invocations of a tenant may wait. Default 1000.
 	Queue Count `key:"queue"`
 	// Schedules by their names.
 	Schedules map[string]Schedule `key:"schedules"`
 }
 
-// Schedule runs a script at planned times, once in all processes.
+// Schedule runs a script at due times, in one of all processes.
 type Schedule struct {
 	Tenant string `key:"tenant"`
 	Script string `key:"script"`
-	// Event is given to the script, as JSON.
+	// Event is the script's event, as JSON.
 	Event string `key:"event"`
 	// Cron is five fields, or "@every 90s".
 	Cron string `key:"cron"`
 	// Zone is the time zone of Cron. Default UTC.
 	Zone string `key:"zone"`
-	// Overlap says what happens at a planned time while the run before goes
-	// on: "skip" (default) or "queue".
+	// Overlap is what happens at a due time while the run before is in flight:
+	// "skip" (default) or "queue".
 	Overlap string `key:"overlap"`
-	// Missed says what happens to planned times that passed while no process
-	// ran: "skip", or "once" (default).
+	// Missed is what happens to due times that passed while no process ran:
+	// "skip", or "once" (default).
 	Missed string `key:"missed"`
 }
 
 // Lambda configures the program for AWS Lambda.
 type Lambda struct {
-	// Margin is what is kept of the platform's time to clean up, besides 2 % of
-	// it. Default 250 ms.
+	// Margin is the part of an invocation's time that is kept for ending it in
+	// order, besides 2 % of that time. Default 250 ms.
 	Margin Duration `key:"margin"`
-	// Routes say whose events some are.
+	// Routes name tenants and scripts for events by their sources.
 	Routes []Route `key:"routes"`
 	// BatchResponses are the ARNs of the queues whose mapping has
 	// ReportBatchItemFailures switched on.
@@ -181,7 +188,7 @@ type Route struct {
 
 // Log configures the log.
 type Log struct {
-	// Level is the lowest that is written: "debug" (default), "info", "warn" or
+	// Level is the lowest level that is written: "debug" (default), "info", "warn" or
 	// "error".
 	Level string `key:"level"`
 	// Format is "json", "console", or "auto" (default: console on a terminal).

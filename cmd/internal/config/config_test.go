@@ -24,7 +24,7 @@ func load(t *testing.T, text string, environ []string, flags ...Flag) (*Config, 
 	return Load(Options{Environ: environ, Flags: flags})
 }
 
-func TestEachSourceCountsMoreThanThoseBefore(t *testing.T) {
+func TestLoadEachSourceCountsMoreThanThoseBefore(t *testing.T) {
 	table := Flag{"db.table", "--db-table", "flag"}
 	for _, test := range []struct {
 		name, text string
@@ -55,7 +55,7 @@ func TestEachSourceCountsMoreThanThoseBefore(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongIsNamedWithItsPlace(t *testing.T) {
+func TestLoadErrorsNameKeyAndPlace(t *testing.T) {
 	for _, test := range []struct {
 		text    string
 		environ []string
@@ -99,14 +99,14 @@ func TestWhatIsWrongIsNamedWithItsPlace(t *testing.T) {
 	}
 }
 
-func TestAllThatIsWrongIsToldAtOnce(t *testing.T) {
+func TestLoadReportsAllErrors(t *testing.T) {
 	_, err := load(t, "db: {tabel: x}\nlimits: {timeout: 5}", nil)
 	if err == nil || strings.Count(err.Error(), "\n") != 1 {
 		t.Errorf("got %v, want two lines", err)
 	}
 }
 
-func TestASecretIsAReferenceAndNeverShown(t *testing.T) {
+func TestSecretIsAReferenceAndNeverShown(t *testing.T) {
 	const password = `pa ss%@^"'`
 	_, err := load(t, "sql: {orders: {driver: postgres, password: '"+strings.ReplaceAll(password, "'", "''")+"'}}", nil)
 	if err == nil || strings.Contains(err.Error(), "pa ss") || !strings.Contains(err.Error(), "env:NAME") {
@@ -133,7 +133,7 @@ func TestASecretIsAReferenceAndNeverShown(t *testing.T) {
 	}
 }
 
-func TestValuesTellWhereTheyStand(t *testing.T) {
+func TestValuesHaveTheirOrigin(t *testing.T) {
 	c, err := load(t, "db:\n  table: t", []string{"TIDELOCK_LIMITS__MEMORY=1GiB"}, Flag{"db.region", "--db-region", "r"})
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +155,7 @@ func TestValuesTellWhereTheyStand(t *testing.T) {
 	}
 }
 
-func TestATenantsPartStandsBeforeTheGeneralOne(t *testing.T) {
+func TestTenantPartCountsMoreThanTheGeneralOne(t *testing.T) {
 	c, err := load(t, `
 limits: {timeout: 10s, memory: 64MiB}
 http: {allow: [all.example.com]}
@@ -214,7 +214,7 @@ tenants:
 	}
 }
 
-func TestPathsInAFileAreRelativeToIt(t *testing.T) {
+func TestLoadPathsAreRelativeToTheFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.Mkdir("etc", 0o700); err != nil {
 		t.Fatal(err)
@@ -249,12 +249,12 @@ func FuzzLoad(f *testing.F) {
 		if err != nil {
 			return
 		}
-		d := decoder{origins: map[string]string{}}
+		d := newDecoder()
 		d.check(l)
 	})
 }
 
-func TestAThresholdOfZeroIsNever(t *testing.T) {
+func TestThresholdOfZeroDisables(t *testing.T) {
 	c, err := load(t, "task: {protect_after: 0}", nil)
 	if err != nil || c.Task.ProtectAfter != 0 {
 		t.Errorf("got %v, %v, want 0", c, err)

@@ -9,39 +9,47 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tidelock-lua/tidelock/native"
+	"github.com/tidelock-lua/tidelock/native/spelling"
 )
 
-// decoder puts values into a [Config], and collects all that is wrong with
-// them.
+// decoder decodes values into a [Config], and collects all errors in them.
 type decoder struct {
-	origins map[string]string // by path, with dots
-	values  []Value
-	errs    []error
+	origins  map[string]string  // by path, with dots
+	settings map[string]setting // by path, with dots and current names
+	values   []Value
+	warnings []string
+	errs     []error
 }
 
-// Value is one value of a configuration, for people.
+// Value is one value of a configuration, as it is shown.
 type Value struct {
 	Key    string `json:"-"`      // such as "db.table"
 	Text   string `json:"value"`  // secrets as references
 	Origin string `json:"origin"` // "default", "tidelock.yaml:3", "TIDELOCK_DB__TABLE" or "--db-table"
 }
 
+func newDecoder() *decoder {
+	return &decoder{origins: map[string]string{}, settings: map[string]setting{}}
+}
+
 // Values are all values that are set, defaults included, by their keys.
 func (c *Config) Values() []Value { return c.values }
 
-// check looks whether a layer is well formed, and notes where each value
-// stands. Relative paths of a file become relative to its folder.
+// check checks that a layer is well formed, and notes where each value stands.
+// Relative paths of a file become relative to its folder, and renamed keys get
+// their current names.
 func (d *decoder) check(l layer) {
-	w := walker{layer: l, errs: &d.errs, found: func([]string, reflect.Value) {}, seen: func(path []string) {
-		d.origins[strings.Join(path, ".")] = l.origin(path)
-	}}
+	w := walker{
+		layer: l, errs: &d.errs,
+		onKey:   func(path []string) { d.origins[strings.Join(path, ".")] = l.origin(path) },
+		onValue: func(path []string, _ reflect.Value) { d.noteAlias(path, l.origin(path)) },
+	}
 	w.walk(reflect.ValueOf(new(Config)).Elem(), l.values, nil)
 }
 
 // decode fills c from the values of all layers.
 func (d *decoder) decode(c *Config, values map[string]any) {
-	w := walker{errs: &d.errs, seen: func([]string) {}, found: func(path []string, v reflect.Value) {
+	w := walker{errs: &d.errs, onKey: func([]string) {}, onValue: func(path []string, v reflect.Value) {
 		key := strings.Join(path, ".")
 		d.values = append(d.values, Value{key, text(v), d.origins[key]})
 	}}
@@ -50,22 +58,22 @@ func (d *decoder) decode(c *Config, values map[string]any) {
 	slices.SortFunc(d.values, func(a, b Value) int { return strings.Compare(a.Key, b.Key) })
 }
 
-// walker goes through values along the fields of a Go value, which it sets.
+// walker walks values along the fields of a Go value, and sets those.
 type walker struct {
-	layer layer
-	errs  *[]error
-	seen  func(path []string)                  // for each key, before its value
-	found func(path []string, v reflect.Value) // for each value that is set
+	layer   layer
+	errs    *[]error
+	onKey   func(path []string)                  // called for each key, before its value
+	onValue func(path []string, v reflect.Value) // called for each value that is set
 }
 
-func (w *walker) wrong(path []string, format string, args ...any) {
+func (w *walker) fail(path []string, format string, args ...any) {
 	*w.errs = append(*w.errs, fmt.Errorf("%s: %s: %s", w.layer.origin(path), strings.Join(path, "."), fmt.Sprintf(format, args...)))
 }
 
 // walk sets v from raw.
 func (w *walker) walk(v reflect.Value, raw any, path []string) {
 	if len(path) > 0 {
-		w.seen(path)
+		w.onKey(path)
 	}
 	if raw == nil {
 		return
@@ -87,44 +95,44 @@ func (w *walker) walk(v reflect.Value, raw any, path []string) {
 	case reflect.Bool:
 		b, err := strconv.ParseBool(fmt.Sprint(raw))
 		if err != nil {
-			w.wrong(path, "got %s, want true or false", shown(path, raw))
+			w.fail(path, "got %s, want true or false", displayed(path, raw))
 			return
 		}
 		v.SetBool(b)
-		w.found(path, v)
+		w.onValue(path, v)
 	default:
 		s, ok := raw.(string)
 		if !ok {
-			w.wrong(path, "got %s, want a text: put it into quotes", shown(path, raw))
+			w.fail(path, "got %s, want a text: put it into quotes", displayed(path, raw))
 			return
 		}
 		v.SetString(s)
-		w.found(path, v)
+		w.onValue(path, v)
 	}
 }
 
 func (w *walker) scalar(v reflect.Value, t encoding.TextUnmarshaler, raw any, path []string) {
 	switch raw.(type) {
 	case map[string]any, []any:
-		w.wrong(path, "want a single value")
+		w.fail(path, "want a single value")
 		return
 	}
 	if err := t.UnmarshalText(fmt.Append(nil, raw)); err != nil {
-		w.wrong(path, "got %s, %v", shown(path, raw), err)
+		w.fail(path, "got %s, %v", displayed(path, raw), err)
 		return
 	}
-	w.found(path, v)
+	w.onValue(path, v)
 }
 
-// hushed are the keys at and below which a value may be a secret that was put
-// in the wrong place, or hold one.
-var hushed = []string{"sql", "password", "tokens", "operator_tokens", "endpoint"}
+// secretKeys are the keys at and below which a value may be or hold a secret, even
+// if in the wrong place. No error shows it.
+var secretKeys = []string{"sql", "password", "tokens", "operator_tokens", "endpoint"}
 
-// shownMax is how much of a value an error shows.
-const shownMax = 80
+// displayedMax bounds what an error shows of a value, in bytes.
+const displayedMax = 80
 
-// shown is a value that is wrong, as an error shows it.
-func shown(path []string, raw any) string {
+// displayed returns what an error shows of a value.
+func displayed(path []string, raw any) string {
 	switch raw.(type) {
 	case map[string]any:
 		return "keys"
@@ -132,24 +140,24 @@ func shown(path []string, raw any) string {
 		return "a list"
 	}
 	for _, key := range path {
-		if slices.Contains(hushed, key) {
+		if slices.Contains(secretKeys, key) {
 			return "something else"
 		}
 	}
 	text := fmt.Sprint(raw)
-	if len(text) > shownMax {
-		text = strings.ToValidUTF8(text[:shownMax], "") + "..."
+	if len(text) > displayedMax {
+		text = strings.ToValidUTF8(text[:displayedMax], "") + "..."
 	}
 	return text
 }
 
-// paths are the fields that name a file or folder.
-var paths = []string{"file", "scripts", "shared"}
+// pathKeys are the keys whose values name files or folders.
+var pathKeys = []string{"file", "scripts", "shared"}
 
 func (w *walker) fields(v reflect.Value, raw any, path []string) {
 	values, ok := raw.(map[string]any)
 	if !ok {
-		w.wrong(path, "want keys below it, got %s", shown(path, raw))
+		w.fail(path, "want keys below it, got %s", displayed(path, raw))
 		return
 	}
 	known := map[string]int{}
@@ -163,15 +171,19 @@ func (w *walker) fields(v reflect.Value, raw any, path []string) {
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		value := values[key]
 		below := append(path[:len(path):len(path)], key)
-		i, ok := known[key]
+		name := currentPath(below)[len(path)]
+		i, ok := known[name]
 		if !ok {
 			w.unknown(below, names)
 			continue
 		}
 		switch {
-		case value == nil: // says nothing, and takes nothing away from layers before
+		case value == nil: // a key without a value doesn't override earlier layers
 			delete(values, key)
-		case slices.Contains(paths, key):
+		case name != key:
+			delete(values, key)
+			values[name] = value
+		case slices.Contains(pathKeys, key):
 			value = w.relocate(value)
 			values[key] = value
 		case v.Field(i).Type() == reflect.TypeFor[Secret]():
@@ -182,11 +194,11 @@ func (w *walker) fields(v reflect.Value, raw any, path []string) {
 	}
 }
 
-// relocate makes the paths of a file's layer relative to its folder.
+// relocate makes paths relative to the folder of the layer's file.
 func (w *walker) relocate(value any) any {
 	switch value := value.(type) {
 	case string:
-		return beside(w.layer.folder, value)
+		return relativeTo(w.layer.folder, value)
 	case []any:
 		for i := range value {
 			value[i] = w.relocate(value[i])
@@ -195,11 +207,11 @@ func (w *walker) relocate(value any) any {
 	return value
 }
 
-// relocateSecret does so with the file of a secret.
+// relocateSecret is relocate for a reference to a secret.
 func (w *walker) relocateSecret(value any) any {
 	if text, ok := value.(string); ok {
 		if file, ok := strings.CutPrefix(text, secretFile); ok {
-			return secretFile + beside(w.layer.folder, file)
+			return secretFile + relativeTo(w.layer.folder, file)
 		}
 	}
 	return value
@@ -207,17 +219,17 @@ func (w *walker) relocateSecret(value any) any {
 
 func (w *walker) unknown(path, known []string) {
 	key := path[len(path)-1]
-	if near := native.Nearest(key, known); near != "" {
-		w.wrong(path, "unknown key, did you mean %q?", near)
+	if near := spelling.Nearest(key, known); near != "" {
+		w.fail(path, "unknown key, did you mean %q?", near)
 		return
 	}
-	w.wrong(path, "unknown key, known are %s", strings.Join(known, ", "))
+	w.fail(path, "unknown key, known are %s", strings.Join(known, ", "))
 }
 
 func (w *walker) entries(v reflect.Value, raw any, path []string) {
 	values, ok := raw.(map[string]any)
 	if !ok {
-		w.wrong(path, "want names below it, got %s", shown(path, raw))
+		w.fail(path, "want names below it, got %s", displayed(path, raw))
 		return
 	}
 	v.Set(reflect.MakeMap(v.Type()))
@@ -228,7 +240,7 @@ func (w *walker) entries(v reflect.Value, raw any, path []string) {
 	}
 }
 
-// elements sets a list; a text is one whose elements have commas between them.
+// elements sets a list; in a text, commas separate the elements.
 func (w *walker) elements(v reflect.Value, raw any, path []string) {
 	var list []any
 	switch raw := raw.(type) {
@@ -243,7 +255,7 @@ func (w *walker) elements(v reflect.Value, raw any, path []string) {
 			list = append(list, part)
 		}
 	default:
-		w.wrong(path, "want a list, got %s", shown(path, raw))
+		w.fail(path, "want a list, got %s", displayed(path, raw))
 		return
 	}
 	v.Set(reflect.MakeSlice(v.Type(), len(list), len(list)))

@@ -10,6 +10,9 @@ import (
 // DefaultDBFile is the embedded database if nothing else is configured.
 const DefaultDBFile = "tidelock.db"
 
+// placeDefault is the place of values that nothing sets.
+const placeDefault = "default"
+
 // defaults is the layer that all others lie upon.
 func defaults() map[string]any {
 	l := tenant.Limits{}.WithDefaults()
@@ -25,8 +28,9 @@ func defaults() map[string]any {
 		},
 		"task": map[string]any{
 			"listen": "127.0.0.1:8080", "internal_listen": "127.0.0.1:9090", "stop_timeout": (30 * time.Second).String(),
-			"protect_after": (10 * time.Second).String(),
-			"running":       256, "tenant_running": 64, "script_running": 64, "queue": 1000,
+			"lame_duck":       "0s",
+			"protect_after":   (10 * time.Second).String(),
+			"max_concurrency": 256, "tenant_max_concurrency": 64, "script_max_concurrency": 64, "queue": 1000,
 		},
 		"lambda": map[string]any{"margin": (250 * time.Millisecond).String()},
 		"log":    map[string]any{"level": "debug", "format": "auto"},

@@ -25,18 +25,18 @@ const (
 	separator = "\x00"
 )
 
-// Options say where a configuration is read from.
+// Options are the sources of a configuration.
 type Options struct {
-	// File is the configuration file; "" is the one that the environment names,
-	// or else [DefaultFile] if it is there.
+	// File is the configuration file. If it is empty, the file that the
+	// environment names is read, or else [DefaultFile] if it exists.
 	File string
-	// Environ is the environment as of [os.Environ].
+	// Environ is the environment in the form of [os.Environ].
 	Environ []string
-	// Flags are what flags say: they count most.
+	// Flags are the flags that are set.
 	Flags []Flag
 }
 
-// Flag is what one flag says.
+// Flag is a flag that sets a key.
 type Flag struct {
 	Key   string // such as "db.table"
 	Name  string // such as "--db-table"
@@ -46,27 +46,27 @@ type Flag struct {
 // layer is one source of a configuration.
 type layer struct {
 	values map[string]any
-	// origin says where the value at a path stands.
+	// origin returns the place of the value at a path.
 	origin func(path []string) string
 	// folder is what relative paths are relative to; "" is the working folder.
 	folder string
 }
 
-// Load reads a configuration and checks it. Its error lists all that is wrong,
-// a line each.
+// Load reads and validates a configuration. Its error lists all mistakes, a line
+// each.
 func Load(o Options) (*Config, error) {
 	layers, err := o.layers()
 	if err != nil {
 		return nil, err
 	}
 	merged := koanf.New(separator)
-	d := decoder{origins: map[string]string{}}
+	d := newDecoder()
 	for _, l := range layers {
 		d.check(l)
 		if len(d.errs) > 0 {
 			return nil, errors.Join(d.errs...)
 		}
-		oneStore(merged, l)
+		chooseStore(merged, l)
 		if err := merged.Load(confmap.Provider(l.values, ""), nil); err != nil {
 			return nil, err
 		}
@@ -76,13 +76,13 @@ func Load(o Options) (*Config, error) {
 	if len(d.errs) > 0 {
 		return nil, errors.Join(d.errs...)
 	}
-	c.values = d.values
-	return c, c.complete(d.origins)
+	c.values, c.warnings = d.values, d.warnings
+	return c, c.validate(d.origins)
 }
 
-// layers reads all sources, those that count least first.
+// layers reads all sources, that which counts least first.
 func (o Options) layers() ([]layer, error) {
-	layers := []layer{{defaults(), func([]string) string { return "default" }, ""}}
+	layers := []layer{{defaults(), func([]string) string { return placeDefault }, ""}}
 	file, named := o.File, o.File != ""
 	for _, v := range o.Environ {
 		if value, ok := strings.CutPrefix(v, EnvFile+"="); ok && file == "" {
@@ -110,8 +110,8 @@ func (o Options) layers() ([]layer, error) {
 	return append(layers, environment, o.flags()), nil
 }
 
-// environment reads variables such as TIDELOCK_DB__TABLE. An empty one is as
-// good as none.
+// environment reads variables such as TIDELOCK_DB__TABLE. An empty one counts as
+// missing.
 func (o Options) environment() (layer, error) {
 	k := koanf.New(separator)
 	err := k.Load(env.Provider(separator, env.Opt{
@@ -149,10 +149,10 @@ func (o Options) flags() layer {
 	return layer{values, func(path []string) string { return names[strings.Join(path, ".")] }, ""}
 }
 
-// oneStore drops what earlier layers say of a file if l names a table, and the
-// other way round: a flag chooses another store than the environment. An empty
-// name of a table chooses nothing.
-func oneStore(merged *koanf.Koanf, l layer) {
+// chooseStore removes the file of earlier layers if l names a table, and the other
+// way round, so that a flag can choose another store than the environment. An
+// empty name of a table chooses none.
+func chooseStore(merged *koanf.Koanf, l layer) {
 	db, _ := l.values["db"].(map[string]any)
 	drop := func(keys ...string) {
 		for _, k := range keys {
@@ -167,8 +167,8 @@ func oneStore(merged *koanf.Koanf, l layer) {
 	}
 }
 
-// beside makes a path that stands in a file relative to that file's folder.
-func beside(folder, path string) string {
+// relativeTo makes a path in a file relative to that file's folder.
+func relativeTo(folder, path string) string {
 	if folder == "" || path == "" || filepath.IsAbs(path) {
 		return path
 	}

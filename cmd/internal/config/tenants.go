@@ -12,8 +12,8 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-// TenantLimits are the limits of a tenant's runs: its own where they are set,
-// else those of everybody.
+// TenantLimits returns the limits of a tenant's runs: its own where they are set,
+// otherwise the general ones.
 func (c *Config) TenantLimits(id tenant.ID) tenant.Limits {
 	own, all := c.Tenants[string(id)].Limits, c.Limits
 	return tenant.Limits{
@@ -63,23 +63,15 @@ func (c *Config) Connections(id tenant.ID) map[string]SQL {
 	return all
 }
 
-// Directory opens the folders of all tenants. Nothing outside a folder is ever
-// read, whatever links lie in it.
+// Directory checks that the folders of all tenants can be opened. Nothing outside
+// a folder is ever read, whatever links lie in it; see [runtime.Folder].
 func (c *Config) Directory() (runtime.Directory, error) {
 	d := runtime.Directory{}
 	for name, t := range c.Tenants {
 		id := tenant.ID(name)
-		folders := t.Shared
-		if t.Scripts != "" {
-			folders = append([]string{t.Scripts}, folders...)
-		}
-		var roots []fs.FS
-		for _, folder := range folders {
-			root, err := os.OpenRoot(folder)
-			if err != nil {
-				return nil, fmt.Errorf("%stenants.%s: %w", placed(c.origins, "tenants."+name+".scripts"), name, err)
-			}
-			roots = append(roots, root.FS())
+		roots, err := c.ScriptRoots(id)
+		if err != nil {
+			return nil, err
 		}
 		if t.Scripts == "" {
 			roots = nil // shared folders hold no scripts of its own
@@ -89,20 +81,41 @@ func (c *Config) Directory() (runtime.Directory, error) {
 	return d, nil
 }
 
-// CheckSecrets looks whether every secret can be read.
+// ScriptRoots opens the folders in which a tenant's scripts find what they require:
+// its own first, then those that it shares.
+func (c *Config) ScriptRoots(id tenant.ID) (roots []fs.FS, err error) {
+	name := string(id)
+	folders := c.Tenants[name].Shared
+	if own := c.Tenants[name].Scripts; own != "" {
+		folders = append([]string{own}, folders...)
+	}
+	for _, folder := range folders {
+		root, err := os.OpenRoot(folder)
+		if err != nil {
+			return nil, fmt.Errorf("%stenants.%s: %w", placePrefix(c.origins, "tenants."+name+".scripts"), name, err)
+		}
+		if err := root.Close(); err != nil {
+			return nil, err
+		}
+		roots = append(roots, runtime.Folder(folder)) // opened anew each time: a deployment may replace it
+	}
+	return roots, nil
+}
+
+// CheckSecrets reports the secrets that can't be read, as one error.
 func (c *Config) CheckSecrets() error {
 	var errs []error
-	look := func(at string, all map[string]SQL) {
+	check := func(at string, all map[string]SQL) {
 		for _, name := range slices.Sorted(maps.Keys(all)) {
 			if _, err := all[name].Password.Resolve(); err != nil {
 				path := at + "sql." + name + ".password"
-				errs = append(errs, fmt.Errorf("%s%s: %w", placed(c.origins, path), path, err))
+				errs = append(errs, fmt.Errorf("%s%s: %w", placePrefix(c.origins, path), path, err))
 			}
 		}
 	}
-	look("", c.SQL)
+	check("", c.SQL)
 	for _, id := range slices.Sorted(maps.Keys(c.Tenants)) {
-		look("tenants."+id+".", c.Tenants[id].SQL)
+		check("tenants."+id+".", c.Tenants[id].SQL)
 	}
 	return errors.Join(errs...)
 }

@@ -5,32 +5,33 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/netip"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/tidelock-lua/tidelock/lambda"
 	"github.com/tidelock-lua/tidelock/native/http"
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-// validator collects what is wrong with a configuration as a whole.
+// validator collects the errors in a configuration as a whole.
 type validator struct {
 	origins map[string]string // by path, with dots
 	errs    []error
 }
 
-// wrong notes what is wrong at a path, with the place where it stands: that of
-// the nearest key above it if it isn't there.
-func (v *validator) wrong(path, format string, args ...any) {
-	v.errs = append(v.errs, fmt.Errorf("%s%s: %s", placed(v.origins, path), path, fmt.Sprintf(format, args...)))
+// fail adds an error about a path, with its place, or that of the nearest key
+// above it that is set.
+func (v *validator) fail(path, format string, args ...any) {
+	v.errs = append(v.errs, fmt.Errorf("%s%s: %s", placePrefix(v.origins, path), path, fmt.Sprintf(format, args...)))
 }
 
-// placed is the place of a path, or of what is nearest above it, for the
-// beginning of an error.
-func placed(origins map[string]string, path string) string {
+// placePrefix returns the place of a path, or of the nearest key above it that is
+// set, as the beginning of an error.
+func placePrefix(origins map[string]string, path string) string {
 	for at := path; at != ""; {
-		if where := origins[at]; where != "" && where != "default" {
+		if where := origins[at]; where != "" && where != placeDefault {
 			return where + ": "
 		}
 		dot := strings.LastIndexByte(at, '.')
@@ -39,13 +40,13 @@ func placed(origins map[string]string, path string) string {
 	return ""
 }
 
-// complete checks what no single value shows.
-func (c *Config) complete(origins map[string]string) error {
+// validate checks what depends on several values.
+func (c *Config) validate(origins map[string]string) error {
 	c.origins = origins
 	v := &validator{origins: origins}
 	switch {
 	case c.DB.File != "" && c.DB.Table != "":
-		v.wrong("db.file", "excludes db.table (%s)", origins["db.table"])
+		v.fail("db.file", "excludes db.table (%s)", origins["db.table"])
 	case c.DB.Table == "" && (strings.HasPrefix(origins["db.region"], "-") || strings.HasPrefix(origins["db.endpoint"], "-")):
 		v.errs = append(v.errs, errors.New("--db-region and --db-endpoint need --db-table"))
 	case c.DB.Table == "":
@@ -54,44 +55,42 @@ func (c *Config) complete(origins map[string]string) error {
 	v.address("db.endpoint", c.DB.Endpoint)
 	v.address("trace.endpoint", c.Trace.Endpoint)
 	if c.Lock.GuardMillis < 1000 {
-		v.wrong("lock.guard_ms", "got %d, want 1000 or more", c.Lock.GuardMillis)
+		v.fail("lock.guard_ms", "got %d, want 1000 or more", c.Lock.GuardMillis)
 	}
-	v.allowed("", c.HTTP)
+	v.allowList("", c.HTTP)
 	v.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	v.oneOf("log.format", c.Log.Format, "auto", "json", "console")
 	v.connections("", c.SQL)
 	v.listener("task.listen", c.Task.Listen)
 	v.listener("task.internal_listen", c.Task.InternalListen)
-	v.tokens("task.operator_tokens", c.Task.OperatorTokens)
+	v.onePortEach(c.Task)
+	v.tokens(c)
 	for _, id := range slices.Sorted(maps.Keys(c.Tenants)) {
 		t, at := c.Tenants[id], "tenants."+id
 		if _, err := tenant.Parse(id); err != nil {
-			v.wrong(at, "%v", err)
+			v.fail(at, "%v", err)
 		}
 		v.connections(at+".", t.SQL)
-		v.tokens(at+".tokens", t.Tokens)
 		if t.HTTP != nil {
-			v.allowed(at+".", *t.HTTP)
+			v.allowList(at+".", *t.HTTP)
 		}
 	}
-	for i, r := range c.Lambda.Routes {
-		v.known(fmt.Sprintf("lambda.routes.%d.tenant", i), r.Tenant, c.Tenants)
-	}
+	v.routes(c)
 	for _, name := range slices.Sorted(maps.Keys(c.Task.Schedules)) {
-		v.known("task.schedules."+name+".tenant", c.Task.Schedules[name].Tenant, c.Tenants)
+		v.tenantExists("task.schedules."+name+".tenant", c.Task.Schedules[name].Tenant, c.Tenants)
 	}
 	return errors.Join(v.errs...)
 }
 
 func (v *validator) oneOf(path, got string, known ...string) {
 	if !slices.Contains(known, got) {
-		v.wrong(path, "got %q, want one of %s", got, strings.Join(known, ", "))
+		v.fail(path, "got %q, want one of %s", got, strings.Join(known, ", "))
 	}
 }
 
-func (v *validator) allowed(at string, h HTTP) {
+func (v *validator) allowList(at string, h HTTP) {
 	if err := (http.Policy{Allow: h.Allow}).Check(); err != nil {
-		v.wrong(at+"http.allow", "%s", strings.TrimPrefix(err.Error(), "http.allow: "))
+		v.fail(at+"http.allow", "%s", strings.TrimPrefix(err.Error(), "http.allow: "))
 	}
 }
 
@@ -103,48 +102,123 @@ func (v *validator) connections(at string, all map[string]SQL) {
 			v.oneOf(path+".tls", s.TLS, "require", "off")
 		}
 		if s.Driver == "sqlite" && s.File == "" {
-			v.wrong(path+".file", "the driver sqlite needs it")
+			v.fail(path+".file", "the driver sqlite needs it")
+		}
+		if s.Port > portMax {
+			v.fail(path+".port", "want a port from 1 to %d", portMax)
+		}
+		v.hostAlone(path+".host", s.Host)
+		for key, value := range map[string]string{"user": s.User, "database": s.Database} {
+			if strings.Contains(value, "://") {
+				v.fail(path+"."+key, "want a name alone, not a URL")
+			}
 		}
 	}
 }
 
-// hashed is the form of a token in a configuration.
-var hashed = regexp.MustCompile(`^sha256:[0-9a-fA-F]{64}$`)
+const portMax = 1<<16 - 1
 
-// tokens must be hashes. What was found may be the token itself.
-func (v *validator) tokens(path string, all []string) {
-	for i, text := range all {
-		if !hashed.MatchString(text) {
-			v.wrong(fmt.Sprintf("%s.%d", path, i), "want sha256: and the 64 hexadecimal digits of the token's hash, never the token itself")
-		}
+// hostAlone checks that a host is one: a name, an address, or the path of a
+// socket. The error doesn't show the value: a URL or a DSN holds a password.
+func (v *validator) hostAlone(path, host string) {
+	name := strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	_, notIP := netip.ParseAddr(name)
+	switch {
+	case host == "" || notIP == nil:
+	case strings.Contains(host, "://") || strings.ContainsAny(host, "@=?#&\\;() \t\r\n") || strings.Contains(host, "/") && host[0] != '/':
+		v.fail(path, "want a host alone, such as db.internal, not a URL or DSN: user, password and database have keys of their own")
+	case host[0] != '/' && strings.Contains(host, ":"):
+		v.fail(path, "want a host without a port: that has a key of its own")
 	}
 }
 
-// known says that a tenant must be one of those that are configured. None is
-// the platform's affair.
-func (v *validator) known(path, id string, tenants map[string]Tenant) {
+// routes checks what a function on AWS Lambda would refuse at its start.
+func (v *validator) routes(c *Config) {
+	seen := map[string]string{} // paths by what they match
+	for i, r := range c.Lambda.Routes {
+		path := fmt.Sprintf("lambda.routes.%d", i)
+		before, twice := seen[r.Match]
+		switch {
+		case r.Match == "":
+			v.fail(path+".match", "a route matches nothing")
+		case len(r.Match) > lambda.MatchMax:
+			v.fail(path+".match", "want %d bytes at most", lambda.MatchMax)
+		case twice:
+			v.fail(path+".match", "%q is matched by %s%s already", r.Match, placePrefix(v.origins, before), before)
+		case r.Tenant == "" && r.Script == "":
+			v.fail(path, "want a tenant, a script, or both")
+		}
+		if !twice {
+			seen[r.Match] = path + ".match"
+		}
+		v.tenantExists(path+".tenant", r.Tenant, c.Tenants)
+	}
+}
+
+// tenantExists checks that a tenant is configured. An empty one is: then the platform
+// names it.
+func (v *validator) tenantExists(path, id string, tenants map[string]Tenant) {
 	if _, ok := tenants[id]; !ok && id != "" {
-		v.wrong(path, "there is no tenant %q", id)
+		v.fail(path, "there is no tenant %q", id)
 	}
 }
 
 func (v *validator) listener(path, address string) {
-	if _, port, err := net.SplitHostPort(address); err != nil || port == "" {
-		v.wrong(path, "got %q, want a host, or none for all, and a port, such as 127.0.0.1:8080", address)
+	if _, port, err := net.SplitHostPort(address); err != nil || port == "" || portNumber(port) < 0 {
+		v.fail(path, "got %q, want a host, or none for all, and a port, such as 127.0.0.1:8080", address)
 	}
 }
 
-// address checks the URL of a service. It may hold no password: whatever is
-// configured may be printed.
+// portNumber returns the number of a port, which may be a service's name; -1 is
+// none.
+func portNumber(port string) int {
+	n, err := net.LookupPort("tcp", port)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// onePortEach checks that the two listeners of a task don't want one port. Port 0
+// is any free one.
+func (v *validator) onePortEach(t Task) {
+	host, port, err := net.SplitHostPort(t.Listen)
+	other, otherPort, otherErr := net.SplitHostPort(t.InternalListen)
+	if err != nil || otherErr != nil || portNumber(port) <= 0 || portNumber(port) != portNumber(otherPort) {
+		return
+	}
+	if everywhere(host) || everywhere(other) || loopback(host) == loopback(other) {
+		v.fail("task.internal_listen", "the port of task.listen (%s%s): want another", placePrefix(v.origins, "task.listen"), t.Listen)
+	}
+}
+
+// everywhere reports whether a listener's host stands for all addresses.
+func everywhere(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "" || err == nil && ip.IsUnspecified()
+}
+
+// loopback returns the address of localhost, and any other host as it is.
+func loopback(host string) string {
+	if strings.EqualFold(host, "localhost") || host == "::1" {
+		return "127.0.0.1"
+	}
+	return host
+}
+
+// address checks the URL of a service. It must hold no password, because every
+// value may be printed.
 func (v *validator) address(path, text string) {
 	if text == "" {
 		return
 	}
 	u, err := url.Parse(text)
 	switch {
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		v.wrong(path, "want a URL such as http://127.0.0.1:4318")
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Port() != "" && portNumber(u.Port()) <= 0:
+		v.fail(path, "want a URL such as http://127.0.0.1:4318")
+	case u.Fragment != "":
+		v.fail(path, "want a URL without a fragment (#)")
 	case u.User != nil:
-		v.wrong(path, "want a URL without a name and password")
+		v.fail(path, "want a URL without a name and password")
 	}
 }

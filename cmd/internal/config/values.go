@@ -17,12 +17,13 @@ import (
 // years.
 type Duration time.Duration
 
-// longest keeps sums of durations and times far from overflow.
-const longest = 10 * 365 * 24 * time.Hour
+// durationMax keeps sums of durations and times from overflowing.
+const durationMax = 10 * 365 * 24 * time.Hour
 
-// Value returns d as Go's.
+// Value returns d as a time.Duration.
 func (d Duration) Value() time.Duration { return time.Duration(d) }
 
+// String returns the duration with its units.
 func (d Duration) String() string { return time.Duration(d).String() }
 
 // UnmarshalText reads a duration.
@@ -31,19 +32,20 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	switch {
 	case err != nil:
 		return errors.New(`want a time with its unit, such as "1.5s"`)
-	case v <= 0 || v > longest:
-		return fmt.Errorf("want more than 0 and at most %v", longest)
+	case v <= 0 || v > durationMax:
+		return fmt.Errorf("want more than 0 and at most %v", durationMax)
 	}
 	*d = Duration(v)
 	return nil
 }
 
-// Threshold is a time with its unit, or 0 for what shall never happen.
+// Threshold is a time with its unit, or 0 for never.
 type Threshold time.Duration
 
-// Value returns t as Go's.
+// Value returns t as a time.Duration.
 func (t Threshold) Value() time.Duration { return time.Duration(t) }
 
+// String returns the duration with its units.
 func (t Threshold) String() string { return time.Duration(t).String() }
 
 // UnmarshalText reads a duration, or 0.
@@ -59,6 +61,7 @@ func (t *Threshold) UnmarshalText(text []byte) error {
 // 1.
 type Size int64
 
+// String returns the size in MiB if it is a multiple, or else in bytes.
 func (s Size) String() string {
 	if s%(1<<20) == 0 {
 		return strconv.FormatInt(int64(s>>20), 10) + "MiB"
@@ -79,11 +82,14 @@ func (s *Size) UnmarshalText(text []byte) error {
 // Count is a whole number of at least 1.
 type Count int64
 
+// countMax is the largest count.
+const countMax = math.MaxInt32
+
 // UnmarshalText reads a count.
 func (c *Count) UnmarshalText(text []byte) error {
 	v, err := strconv.ParseInt(string(text), 10, 64)
-	if err != nil || v < 1 || v > math.MaxInt32 {
-		return fmt.Errorf("want a whole number from 1 to %d", math.MaxInt32)
+	if err != nil || v < 1 || v > countMax {
+		return fmt.Errorf("want a whole number from 1 to %d", countMax)
 	}
 	*c = Count(v)
 	return nil
@@ -102,17 +108,17 @@ func (b *Budget) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Secret says where a secret is: "env:NAME" or "file:PATH". The secret itself
-// never stands in a configuration, so whatever prints one prints no secret.
+// Secret is a reference to a secret: "env:NAME" or "file:PATH". The secret itself
+// is never part of a configuration, so that printing one shows no secret.
 type Secret string
 
 const secretFile = "file:"
 
-// UnmarshalText reads where a secret is.
+// UnmarshalText reads a reference.
 func (s *Secret) UnmarshalText(text []byte) error {
 	kind, name, _ := strings.Cut(string(text), ":")
 	if name == "" || kind != "env" && kind != "file" {
-		// What was found may be the secret itself.
+		// The text may be the secret itself.
 		return errors.New(`want "env:NAME" or "file:PATH", never the secret itself`)
 	}
 	*s = Secret(text)
@@ -122,9 +128,9 @@ func (s *Secret) UnmarshalText(text []byte) error {
 // secretBytesMax bounds the file of a secret.
 const secretBytesMax = 64 << 10
 
-// Resolve returns the secret; that of no reference is "". A file's last line
-// end doesn't belong to it. One that is empty is an error: a server may take an
-// empty password for none.
+// Resolve returns the secret, without the last line end of its file. That of an
+// empty reference is "". An empty secret is an error: a server may take an empty
+// password for none.
 func (s Secret) Resolve() (string, error) {
 	kind, name, _ := strings.Cut(string(s), ":")
 	switch {

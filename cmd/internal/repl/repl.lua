@@ -1,6 +1,6 @@
--- What one line after the other is evaluated by. Variables that are not local
--- last until the end.
-local line, say = native.repl.line, native.repl.say
+-- The loop that reads, evaluates and prints lines. Variables that are not local
+-- last until the end of the session.
+local line, say, evaluate = native.repl.line, native.repl.say, native.repl.evaluate
 local limit_ms = 30000
 
 local function show(value)
@@ -16,7 +16,7 @@ local function show(value)
   return tostring(value)
 end
 
--- compile returns a function, or nil and why there is none.
+-- compile returns a function, or nil and the error.
 local function compile(text)
   local expression = text:match("^%s*=(.*)$") or text
   local fn = loadstring("return " .. expression, "=line")
@@ -55,7 +55,7 @@ for text in line, "> " do
   end
   local fn, why = compile(text)
   if fn then
-    results(pcall(native.deadline.with, limit_ms, fn))
+    results(pcall(native.deadline.with, limit_ms, evaluate, fn))
   elseif text:find("%S") then
     say("error: " .. why)
   end

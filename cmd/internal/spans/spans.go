@@ -1,6 +1,4 @@
-// Package spans makes spans of OpenTelemetry of what happens in a program: for
-// each run one, and below it one for each native call, each wait for a lock and
-// each hold of one.
+// Package spans makes OpenTelemetry spans of what happens in a program.
 package spans
 
 import (
@@ -14,36 +12,40 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace"
 	oteltrace "go.opentelemetry.io/otel/trace"
 
+	"github.com/tidelock-lua/tidelock/cmd/internal/build"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/runtime"
 )
 
-// Traces make spans of runs: one for each run, and below it one for each native
-// call, each wait for a lock and each hold of one.
+// Traces makes a span for each run, and below it one for each native call, for
+// each wait for a lock and for each hold of one.
 type Traces struct {
 	provider *trace.TracerProvider
 	tracer   oteltrace.Tracer
-	// runs are the contexts of runs that go on, by their ids: a lock tells only
-	// which run it was.
+	// runs holds the contexts of runs in flight by their ids: an event of a lock
+	// has the run's id only.
 	runs sync.Map
 }
 
-// New returns traces that go to an exporter.
+// New returns traces that send their spans to an exporter.
 func New(exporter trace.SpanExporter) *Traces {
 	provider := trace.NewTracerProvider(
 		trace.WithBatcher(exporter),
-		trace.WithResource(resource.NewSchemaless(attribute.String("service.name", "tidelock"))),
+		trace.WithResource(resource.NewSchemaless(
+			attribute.String("service.name", "tidelock"), attribute.String("service.version", build.Version()),
+		)),
 	)
 	return &Traces{provider: provider, tracer: provider.Tracer("github.com/tidelock-lua/tidelock")}
 }
 
-// Close sends what is left, for at most as long as ctx lasts.
+// Close sends the spans that are left, until ctx ends.
 func (t *Traces) Close(ctx context.Context) error { return t.provider.Shutdown(ctx) }
 
-// Flush sends what has ended, for at most as long as ctx lasts.
+// Flush sends the spans that have ended, until ctx ends.
 func (t *Traces) Flush(ctx context.Context) error { return t.provider.ForceFlush(ctx) }
 
-// Begin begins the span of a run, below that of ctx if there is one.
+// Begin begins the span of a run, as a child of the span in ctx if there is one.
+// The returned function ends it.
 func (t *Traces) Begin(ctx context.Context, inv *runtime.Invocation) (context.Context, func(*runtime.Result)) {
 	ctx, span := t.tracer.Start(ctx, "run", oteltrace.WithAttributes(
 		attribute.String("tidelock.tenant", string(inv.Tenant)),
@@ -66,28 +68,28 @@ func (t *Traces) Begin(ctx context.Context, inv *runtime.Invocation) (context.Co
 	}
 }
 
-// Call begins the span of a native call.
+// Call begins the span of a native call. The returned function ends it.
 func (t *Traces) Call(ctx context.Context, name string) func() {
 	_, span := t.tracer.Start(ctx, name)
 	return func() { span.End() }
 }
 
-// Locks make spans of waits and holds, once they are over.
+// Locks returns events that make spans of waits and holds once they are over.
 func (t *Traces) Locks() lock.Events {
 	return lock.Events{
 		Acquire: func(a lock.AcquireEvent) {
-			t.past("lock wait", a.Waited, a.By, a.Key, attribute.Bool("tidelock.lock.acquired", a.Acquired),
+			t.recordPast("lock wait", a.Waited, a.By, a.Key, attribute.Bool("tidelock.lock.acquired", a.Acquired),
 				attribute.String("tidelock.lock.scope", a.Scope.String()))
 		},
 		Release: func(r lock.ReleaseEvent) {
-			t.past("lock hold", r.Held, r.By, r.Key, attribute.String("tidelock.lock.released", r.Result.String()),
+			t.recordPast("lock hold", r.Held, r.By, r.Key, attribute.String("tidelock.lock.released", r.Result.String()),
 				attribute.String("tidelock.lock.scope", r.Scope.String()))
 		},
 	}
 }
 
-// past makes the span of what has taken d until now.
-func (t *Traces) past(name string, d time.Duration, by lock.Holder, key lock.Key, attributes ...attribute.KeyValue) {
+// recordPast makes the span of something that took d and ends now.
+func (t *Traces) recordPast(name string, d time.Duration, by lock.Holder, key lock.Key, attributes ...attribute.KeyValue) {
 	ctx, ok := t.runs.Load(by.Run)
 	if !ok {
 		return // a lock of the host
@@ -98,7 +100,7 @@ func (t *Traces) past(name string, d time.Duration, by lock.Holder, key lock.Key
 	span.End(oteltrace.WithTimestamp(now))
 }
 
-// Running is how many runs go on.
+// Running returns how many runs are in flight.
 func (t *Traces) Running() (n int) {
 	t.runs.Range(func(any, any) bool {
 		n++

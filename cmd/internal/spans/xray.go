@@ -7,11 +7,11 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Under returns ctx with the span that a header of X-Ray names as the parent of
-// what begins below, such as
-// "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1".
-// One that is not understood changes nothing.
-func Under(ctx context.Context, header string) context.Context {
+// WithXRayParent returns ctx with the remote span that a header of X-Ray names,
+// such as
+// "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1",
+// and ctx itself if the header is invalid.
+func WithXRayParent(ctx context.Context, header string) context.Context {
 	var c trace.SpanContextConfig
 	c.Remote = true
 	for part := range strings.SplitSeq(header, ";") {

@@ -1,6 +1,6 @@
-// Package telemetry makes numbers and traces of what happens in a program, for
+// Package telemetry makes metrics and traces of what happens in a program, for
 // Prometheus and OpenTelemetry. Labels never hold a tenant, a script or the name
-// of a lock: there may be any number of those. Spans do.
+// of a lock, of which there may be any number. Spans do.
 package telemetry
 
 import (
@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/tidelock-lua/tidelock/native/lock"
@@ -19,7 +20,7 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-// Metrics are the numbers of one process.
+// Metrics are the metrics of one process.
 type Metrics struct {
 	registry *prometheus.Registry
 
@@ -33,56 +34,44 @@ type Metrics struct {
 	lockHolds      *prometheus.HistogramVec
 	leaseUsed      *prometheus.HistogramVec
 	lockReleases   *prometheus.CounterVec
-	healed         prometheus.Counter
+	resolved       prometheus.Counter
 	clockAhead     prometheus.Gauge
 	networkBlocked prometheus.Counter
 	refused        *prometheus.CounterVec
+	unauthorized   *prometheus.CounterVec
 	abandoned      prometheus.Gauge
 	dropped        prometheus.Counter
 }
 
-// seconds are the buckets of durations, from half a millisecond to an hour.
-var seconds = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 3600}
-
 // NewMetrics returns metrics, all at zero.
 func NewMetrics() *Metrics {
-	m := &Metrics{registry: prometheus.NewRegistry()}
-	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "tidelock", Name: name, Help: help}, labels)
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	f := factory{promauto.With(registry)}
+	f.buildInfo()
+	return &Metrics{
+		registry: registry,
+
+		runs:         f.counters("runs_total", "Runs that have ended, by outcome: ok, or the type of the error.", "outcome"),
+		running:      f.gauge("runs_running", "Runs in flight."),
+		runSeconds:   f.histograms("run_duration_seconds", "How long runs took.", seconds, "outcome"),
+		queueSeconds: f.histogram("queue_wait_seconds", "How long invocations waited for their run to begin."),
+		interrupts:   f.histogram("interrupt_lag_seconds", "How long a run, or code under a deadline or lease, went on after its end."),
+		lockAttempts: f.counters("lock_attempts_total", "Puts of lock rows, by outcome: applied, refused, not_applied or unknown.", "outcome"),
+		lockWaits:    f.histograms("lock_wait_seconds", "How long acquisitions of locks took.", seconds, "scope", "acquired"),
+		lockHolds:    f.histograms("lock_hold_seconds", "How long locks were held.", seconds, "scope"),
+		leaseUsed: f.histograms("lock_lease_used_ratio", "Hold time over lease; more than 1 is a holder that was stopped.",
+			[]float64{.01, .05, .1, .25, .5, .75, .9, 1, 1.01, 1.1, 2}, "scope"),
+		lockReleases: f.counters("lock_releases_total", "Releases of locks, by how: freed, lost, failed, or kept for a write in doubt.", "how"),
+		resolved: f.renamed("ambiguous_writes_resolved_total", "ambiguous_writes_healed_total",
+			"Requests in doubt, because their response was lost, that turned out to have been applied."),
+		clockAhead:     f.gauge("clock_ahead_seconds", "How far this machine's clock is ahead of the table's; 0 while it is within lock.max_skew_ms."),
+		networkBlocked: f.counter("network_blocked_total", "Requests of scripts to hosts that they may not reach."),
+		refused:        f.counters("invocations_refused_total", "Invocations that were not accepted, by the type of the error.", "type"),
+		unauthorized:   f.counters("requests_unauthorized_total", "Requests without a valid token, by reason: missing or wrong.", "reason"),
+		abandoned:      f.gauge("runs_abandoned", "Runs that were answered without their result, and that have not returned yet."),
+		dropped:        f.renamed("due_times_dropped_total", "planned_times_dropped_total", "Due times of schedules that won't be run."),
 	}
-	histogram := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
-		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "tidelock", Name: name, Help: help, Buckets: buckets}, labels)
-	}
-	gauge := func(name, help string) prometheus.Gauge {
-		return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "tidelock", Name: name, Help: help})
-	}
-	m.runs = counter("runs_total", "Runs that have ended, by outcome: ok, or the type of the error.", "outcome")
-	m.running = gauge("runs_running", "Runs that go on.")
-	m.runSeconds = histogram("run_duration_seconds", "How long runs took.", seconds, "outcome")
-	waits := histogram("queue_wait_seconds", "How long invocations waited for their run to begin.", seconds)
-	interrupts := histogram("interrupt_lag_seconds", "How long after its end a run, or code under a deadline or lease, had stopped.", seconds)
-	m.lockAttempts = counter("lock_attempts_total", "Puts of lock rows, by what came back: applied, refused, not_applied or unknown.", "outcome")
-	m.lockWaits = histogram("lock_wait_seconds", "How long calls asked for a lock.", seconds, "scope", "acquired")
-	m.lockHolds = histogram("lock_hold_seconds", "How long locks were held.", seconds, "scope")
-	m.leaseUsed = histogram("lock_lease_used_ratio", "Hold time over lease; more than 1 is a holder that was stopped.",
-		[]float64{.01, .05, .1, .25, .5, .75, .9, 1, 1.01, 1.1, 2}, "scope")
-	m.lockReleases = counter("lock_releases_total", "Locks given up, by how: freed, lost, failed, or kept for a write of unknown outcome.", "how")
-	healed := counter("ambiguous_writes_healed_total", "Requests whose answer was lost, and that turned out to have been applied.")
-	m.clockAhead = gauge("clock_ahead_seconds", "How far this machine's clock is ahead of the table's; 0 while it is within lock.max_skew_ms.")
-	blocked := counter("network_blocked_total", "Requests of scripts to where they may not go.")
-	m.queueSeconds = waits.WithLabelValues().(prometheus.Histogram)
-	m.interrupts = interrupts.WithLabelValues().(prometheus.Histogram)
-	m.healed, m.networkBlocked = healed.WithLabelValues(), blocked.WithLabelValues()
-	m.refused = counter("invocations_refused_total", "Invocations that were not accepted, by the type of the error.", "type")
-	m.abandoned = gauge("runs_abandoned", "Runs whose result was given without them, and that have not come back yet.")
-	dropped := counter("planned_times_dropped_total", "Planned times of schedules that won't be run.")
-	m.dropped = dropped.WithLabelValues()
-	m.registry.MustRegister(
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.runs, m.running, m.runSeconds, waits, interrupts, m.lockAttempts, m.lockWaits, m.lockHolds, m.leaseUsed,
-		m.lockReleases, healed, m.clockAhead, blocked, m.refused, m.abandoned, dropped,
-	)
-	return m
 }
 
 // Handler serves the metrics as Prometheus reads them.
@@ -90,7 +79,7 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-// Begin counts a run.
+// Begin counts a run in flight. The returned function counts its end.
 func (m *Metrics) Begin(ctx context.Context, _ *runtime.Invocation) (context.Context, func(*runtime.Result)) {
 	m.running.Inc()
 	return ctx, func(r *runtime.Result) {
@@ -111,28 +100,29 @@ func result(r *runtime.Result) string {
 // Interrupted counts an interrupt.
 func (m *Metrics) Interrupted(lag time.Duration) { m.interrupts.Observe(lag.Seconds()) }
 
-// Task counts what happens to the invocations of a task.
+// Task returns events that count the invocations of a task.
 func (m *Metrics) Task() task.Events {
 	return task.Events{
-		Started:   func(_ tenant.ID, waited time.Duration) { m.queueSeconds.Observe(waited.Seconds()) },
-		Refused:   func(t runtime.ErrorType) { m.refused.WithLabelValues(string(t)).Inc() },
-		Abandoned: func(tenant.ID) { m.abandoned.Inc() },
-		Returned:  func(tenant.ID) { m.abandoned.Dec() },
-		Dropped:   func(_ tenant.ID, _ string, times int) { m.dropped.Add(float64(times)) },
+		Started:      func(_ tenant.ID, waited time.Duration) { m.queueSeconds.Observe(waited.Seconds()) },
+		Refused:      func(t runtime.ErrorType) { m.refused.WithLabelValues(string(t)).Inc() },
+		Unauthorized: func(reason string) { m.unauthorized.WithLabelValues(reason).Inc() },
+		Abandoned:    func(tenant.ID) { m.abandoned.Inc() },
+		Returned:     func(tenant.ID) { m.abandoned.Dec() },
+		Dropped:      func(_ tenant.ID, _ string, times int) { m.dropped.Add(float64(times)) },
 	}
 }
 
-// Blocked counts a request to where a tenant may not go.
+// Blocked counts a request to a host that a tenant may not reach.
 func (m *Metrics) Blocked(tenant.ID) { m.networkBlocked.Inc() }
 
-// ClockAhead notes how far this machine's clock is ahead of the table's.
+// ClockAhead sets how far this machine's clock is ahead of the table's.
 func (m *Metrics) ClockAhead(d time.Duration) { m.clockAhead.Set(d.Seconds()) }
 
-// Locks count what happens to locks.
+// Locks returns events that count attempts, acquisitions and releases of locks.
 func (m *Metrics) Locks() lock.Events {
 	return lock.Events{
 		Attempted:         func(_ lock.Key, o outcome.Outcome) { m.lockAttempts.WithLabelValues(o.String()).Inc() },
-		AmbiguityResolved: func(lock.Key) { m.healed.Inc() },
+		AmbiguityResolved: func(lock.Key) { m.resolved.Inc() },
 		Acquire: func(a lock.AcquireEvent) {
 			acquired := "false"
 			if a.Acquired {

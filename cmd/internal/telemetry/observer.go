@@ -7,7 +7,8 @@ import (
 	"github.com/tidelock-lua/tidelock/runtime"
 )
 
-// Observer tells metrics and traces of runs. Either may be nil.
+// Observer returns an observer that reports runs to metrics and traces. Either
+// may be nil.
 func Observer(m *Metrics, t *spans.Traces) runtime.Observer {
 	var o runtime.Observer
 	if m != nil {

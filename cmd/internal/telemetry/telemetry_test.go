@@ -1,8 +1,10 @@
 package telemetry
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	oteltrace "go.opentelemetry.io/otel/trace"
 
+	"github.com/tidelock-lua/tidelock/cmd/internal/build"
 	"github.com/tidelock-lua/tidelock/cmd/internal/spans"
 	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/clock"
@@ -88,7 +91,7 @@ func TestMetricsCountRunsLocksAndInterrupts(t *testing.T) {
 		`tidelock_network_blocked_total 1`,
 		`tidelock_invocations_refused_total{type="Tenant.Throttled"} 1`,
 		`tidelock_runs_abandoned 0`,
-		`tidelock_planned_times_dropped_total 3`,
+		`tidelock_due_times_dropped_total 3`,
 		`tidelock_clock_ahead_seconds -2`,
 		`go_goroutines `,
 	} {
@@ -103,7 +106,42 @@ func TestMetricsCountRunsLocksAndInterrupts(t *testing.T) {
 	}
 }
 
-func TestTheContextOfARequestIsSmallWhateverItsHeader(t *testing.T) {
+// A series that was renamed counts under both names.
+func TestMetricsTellTheBuild(t *testing.T) {
+	want := fmt.Sprintf("tidelock_build_info{goversion=%q,revision=%q,version=%q} 1\n", goruntime.Version(), build.Revision(), build.Version())
+	if text := NewMetrics().text(t); !strings.Contains(text, want) {
+		t.Errorf("no %s in %s", want, text)
+	}
+}
+
+func TestMetricsKeepOldNames(t *testing.T) {
+	m := NewMetrics()
+	m.Locks().AmbiguityResolved(lock.Key{})
+	m.Task().Dropped("acme", "nightly", 3)
+	families, err := m.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for old, name := range map[string]string{
+		"tidelock_ambiguous_writes_healed_total": "tidelock_ambiguous_writes_resolved_total",
+		"tidelock_planned_times_dropped_total":   "tidelock_due_times_dropped_total",
+	} {
+		values, help := map[string]float64{}, map[string]string{}
+		for _, f := range families {
+			if f.GetName() == old || f.GetName() == name {
+				values[f.GetName()], help[f.GetName()] = f.GetMetric()[0].GetCounter().GetValue(), f.GetHelp()
+			}
+		}
+		if len(values) != 2 || values[old] == 0 || values[old] != values[name] {
+			t.Errorf("got %v, want the same count under %s and %s", values, old, name)
+		}
+		if want := "Deprecated: use " + name + "."; help[old] != want || help[name] == want {
+			t.Errorf("got help %q, want %q for %s only", help, want, old)
+		}
+	}
+}
+
+func TestExtractBoundsTheContext(t *testing.T) {
 	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 	for _, test := range []struct {
 		state []string
@@ -124,7 +162,7 @@ func TestTheContextOfARequestIsSmallWhateverItsHeader(t *testing.T) {
 	}
 }
 
-func TestSpansShowARunItsCallsAndItsLocks(t *testing.T) {
+func TestSpansOfARunItsCallsAndItsLocks(t *testing.T) {
 	exporter := tracetest.NewInMemoryExporter()
 	traces := spans.New(exporter)
 	result := run(t, NewMetrics(), traces, locked+"\n")

@@ -18,24 +18,24 @@ import (
 	"github.com/tidelock-lua/tidelock/runtime"
 )
 
-// NewLog returns a log that writes whole records to w, one at a time: as
-// lines for people, or as JSON with the names that Lambda gives to fields.
-func NewLog(w io.Writer, people bool) *zap.Logger {
+// NewLog returns a log that writes whole records to w, one at a time: as lines
+// for a console, or as JSON with the names that Lambda gives to fields.
+func NewLog(w io.Writer, console bool) *zap.Logger {
 	sink := zapcore.Lock(zapcore.AddSync(w))
 	c := zapcore.EncoderConfig{
-		TimeKey: "timestamp", LevelKey: "level", MessageKey: "message",
+		TimeKey: "timestamp", LevelKey: "level", MessageKey: "message", NameKey: "logger",
 		EncodeTime: zapcore.RFC3339NanoTimeEncoder, EncodeLevel: zapcore.CapitalLevelEncoder,
 		EncodeDuration: zapcore.StringDurationEncoder,
 	}
-	if people {
+	if console {
 		c.EncodeTime = zapcore.TimeEncoderOfLayout("15:04:05.000")
 		return zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(c), sink, zap.DebugLevel))
 	}
 	return zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(c), sink, zap.DebugLevel))
 }
 
-// TakeOver has what libraries print to the standard logger written to log.
-func TakeOver(log *zap.Logger) {
+// RedirectStandardLog sends what libraries print to the standard logger to log.
+func RedirectStandardLog(log *zap.Logger) {
 	stdlog.SetFlags(0)
 	stdlog.SetPrefix("")
 	stdlog.SetOutput(libraryLog{log})
@@ -56,7 +56,7 @@ const recordBytesMax = 15 << 10
 // scriptLog is the log of one run.
 type scriptLog struct{ log *zap.Logger }
 
-// ScriptLog returns the log of a run, whose records say whose they are.
+// ScriptLog returns the log of a run. Its records have tenant, script and run.
 func ScriptLog(log *zap.Logger, inv *runtime.Invocation) native.Logger {
 	return scriptLog{log.With(zap.String("tenantId", string(inv.Tenant)), zap.String("script", inv.Script), zap.String("runId", inv.ID))}
 }
@@ -65,7 +65,7 @@ var levels = map[string]zapcore.Level{
 	"debug": zap.DebugLevel, "info": zap.InfoLevel, "warn": zap.WarnLevel, "error": zap.ErrorLevel,
 }
 
-// Level is the level of a name in the configuration, that of no name is debug.
+// Level returns the level with a name of the configuration. The default is debug.
 func Level(name string) zapcore.Level { return levels[cmp.Or(name, "debug")] }
 
 // Log writes a record. Its text and fields are values of the record, escaped

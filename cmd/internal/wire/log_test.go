@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-func TestTheLogOfLibrariesHasNoDataOfTenants(t *testing.T) {
+func TestStandardLogHasNoDataOfTenants(t *testing.T) {
 	defer stdlog.SetOutput(os.Stderr)
 	defer stdlog.SetFlags(stdlog.Flags())
 	var out bytes.Buffer
-	TakeOver(NewLog(&out, false))
+	RedirectStandardLog(NewLog(&out, false))
 	stdlog.Printf("Unsolicited response received on idle HTTP channel starting with %q; err=%v", "HTTP/1.1 200 OK\r\nSet-Cookie: s=secret", nil)
 	stdlog.Print("http: something else")
 	text := out.String()

@@ -11,9 +11,8 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-// onDemand is an engine that opens at the first request: a script that stores
-// nothing creates no file. A failure to open is the answer of every request
-// until an opening succeeds.
+// onDemand is an engine that is opened by the first request, so that a script
+// that stores nothing creates no file. Requests fail until it could be opened.
 type onDemand struct {
 	open  func() (Store, error)
 	clock *clock.Dual
@@ -22,8 +21,8 @@ type onDemand struct {
 	opened Store
 }
 
-// engine returns the opened Store, or the attempt that tells why there is
-// none.
+// engine returns the opened store, or the failed attempt of the request if it
+// can't be opened.
 func (o *onDemand) engine() (Store, outcome.Attempt) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -40,7 +39,7 @@ func (o *onDemand) engine() (Store, outcome.Attempt) {
 	return o.opened, outcome.Attempt{}
 }
 
-// DropIdle closes connections that nobody uses, if the engine has any.
+// DropIdle closes idle connections, if the engine has any.
 func (o *onDemand) DropIdle() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native/lock"
 )
 
-// Store is what an engine of native.db offers.
+// Store is an engine of native.db, with the rows of locks.
 type Store interface {
 	db.Store
 	lock.Table
@@ -22,7 +22,7 @@ type Store interface {
 	Close() error
 }
 
-// OpenTable opens the configured table of DynamoDB, without a request to it.
+// OpenTable opens the configured table of DynamoDB. It sends no request.
 func OpenTable(ctx context.Context, c config.DB, clk *clock.Dual, log *zap.Logger) (*dynamo.Store, error) {
 	return dynamo.Open(ctx, clk, dynamo.Options{Table: c.Table, Region: c.Region, Endpoint: c.Endpoint, Log: log})
 }
@@ -40,13 +40,12 @@ func (c Config) openStore(clk *clock.Dual) (store Store, err error) {
 		err = errors.New("this program has no embedded database: set db.table")
 	}
 	if err != nil {
-		c.Log.Error("the database can't be opened", zap.Error(err))
-		return nil, err
+		return nil, err // health logs it
 	}
 	return store, nil
 }
 
-// tableTime is the time that the rows of locks go by.
+// tableTime returns the time by which rows of locks expire.
 func (c Config) tableTime() lock.TableTime {
 	if c.Config.DB.Table == "" {
 		return lock.MachineClock{}

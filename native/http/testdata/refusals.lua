@@ -24,7 +24,7 @@ refused("headers: more than 100 values", http.get, url, { headers = { a = (funct
 refused("headers: want a table by name", http.get, url, { headers = { "a" } })
 refused("query.a: want a string", http.get, url, { query = { a = native.json.null } })
 refused("json_value in post: json.f: function", http.post, url, { json = { f = print } })
-refused("self: got nil, want a response", function() http.get(url).json() end)
+refused("self: got no value, want a response: call it with a colon", function() http.get(url).json() end)
 
 -- What is no URL.
 for text, why in pairs{
@@ -40,7 +40,8 @@ end
 assert(refused("net_url", http.get, "https://api.example.com/" .. ("x"):rep(8192)).message:find("8192"))
 
 -- What isn't on the list.
-local err = refused("net_blocked in post: example.com is not on the list of what may be reached", http.post, "https://example.com/")
+local err = refused("net_blocked in post: example.com is not on the list of what may be reached: add it to http.allow in the configuration, "
+  .. "or on the command line by --allow-net example.com", http.post, "https://example.com/")
 assert(err.applied == "no" and err.retryable == false and err.key == "example.com")
 for _, text in ipairs{
   "https://api.example.com:444/", "http://api.example.com:443/", "https://evilapi.example.com/", "https://example.com:8443/",

@@ -18,8 +18,8 @@ import (
 // New returns the functions that lie directly in native.
 func New() native.Module {
 	return native.Module{Funcs: []native.Func{
-		{Name: "sleep", Do: sleep},
-		{Name: "time", Do: now},
+		{Name: "sleep", Do: sleep, Args: 1},
+		{Name: "time", Do: now, Args: native.NoArgs},
 	}}
 }
 

@@ -19,22 +19,22 @@ import (
 func New(d *db.DB) native.Module {
 	m := &module{db: d}
 	m.methods = native.Methods("partition",
-		native.Func{Name: "get", Do: get},          // (key, {stale}) -> value, rev | nil
-		native.Func{Name: "get_many", Do: getMany}, // ({key, ...}, {stale}) -> values, revs, by key
-		native.Func{Name: "put", Do: put},          // (key, value, {rev | new, ttl}) -> rev | nil, current
-		native.Func{Name: "delete", Do: remove},    // (key, {rev}) -> true | false, current
-		native.Func{Name: "add", Do: add},          // (key, n, {ttl, min, max}) -> sum | nil, current
-		native.Func{Name: "update", Do: update},    // (key, function(value, rev) -> value) -> value, rev | nil
-		native.Func{Name: "list", Do: list},        // ({prefix, after, before, reverse, limit, keys, stale}) -> page
-		native.Func{Name: "each", Do: m.each},      // (same) -> iterator of key, value, rev
+		native.Func{Name: "get", Do: get, Args: 2},          // (key, {stale}) -> value, rev | nil
+		native.Func{Name: "get_many", Do: getMany, Args: 2}, // ({key, ...}, {stale}) -> values, revs, by key
+		native.Func{Name: "put", Do: put, Args: 3},          // (key, value, {rev | new, ttl}) -> rev | nil, current
+		native.Func{Name: "delete", Do: remove, Args: 2},    // (key, {rev}) -> true | false, current
+		native.Func{Name: "add", Do: add, Args: 3},          // (key, n, {ttl, min, max}) -> sum | nil, current
+		native.Func{Name: "update", Do: update, Args: 2},    // (key, function(value, rev) -> value) -> value, rev | nil
+		native.Func{Name: "list", Do: list, Args: 1},        // ({prefix, after, before, reverse, limit, keys, stale}) -> page
+		native.Func{Name: "each", Do: m.each, Args: 1},      // (same) -> iterator of key, value, rev
 	)
-	m.step = native.Func{Name: "each", Do: next}.Function()
+	m.step = native.Func{Name: "each", Do: next, Args: native.AnyArgs}.Function()
 	return native.Module{
 		Name: "db",
 		Funcs: []native.Func{
-			{Name: "open", Do: m.open},     // (name) -> partition
-			{Name: "atomic", Do: m.atomic}, // ({{"put", partition, key, ...}, ...}) -> revs | nil, failed
-			native.ListFunc(),              // (table) -> the table, marked as a list
+			{Name: "open", Do: m.open, Args: 1},     // (name) -> partition
+			{Name: "atomic", Do: m.atomic, Args: 1}, // ({{"put", partition, key, ...}, ...}) -> revs | nil, failed
+			native.ListFunc(),                       // (table) -> the table, marked as a list
 		},
 		Values: map[string]lua.LValue{"null": native.LuaNull()},
 	}

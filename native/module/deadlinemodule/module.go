@@ -17,8 +17,8 @@ import (
 // New returns the module native.deadline.
 func New() native.Module {
 	return native.Module{Name: "deadline", Funcs: []native.Func{
-		{Name: "with", Do: with},
-		{Name: "remaining", Do: remaining},
+		{Name: "with", Do: with, Args: native.AnyArgs},
+		{Name: "remaining", Do: remaining, Args: native.NoArgs},
 	}}
 }
 

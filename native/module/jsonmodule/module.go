@@ -23,8 +23,8 @@ func New() native.Module {
 	return native.Module{
 		Name: "json",
 		Funcs: []native.Func{
-			{Name: "encode", Do: encode},
-			{Name: "decode", Do: decode},
+			{Name: "encode", Do: encode, Args: 1},
+			{Name: "decode", Do: decode, Args: 1},
 			native.ListFunc(),
 		},
 		Values: map[string]lua.LValue{"null": native.LuaNull()},

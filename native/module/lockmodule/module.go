@@ -36,8 +36,8 @@ type Options struct {
 func New(locks *lock.Locks, o Options) native.Module {
 	m := &module{locks: locks, options: o}
 	return native.Module{Name: "lock", Funcs: []native.Func{
-		{Name: "with", Do: m.with},
-		{Name: "turn", Do: m.turn},
+		{Name: "with", Do: m.with, Args: 3},
+		{Name: "turn", Do: m.turn, Args: 3},
 	}}
 }
 
@@ -95,6 +95,11 @@ func (m *module) arguments(c *native.Call, known ...string) (lock.Request, int, 
 	fn := 2
 	if c.Arg(2).Type() != lua.LTFunction {
 		o, fn = c.Options(2, known...), 3
+	} else if c.Arg(3) != lua.LNil {
+		if c.Arg(3).Type() == lua.LTTable {
+			c.BadArg(3, "options come before the function: name, options, function")
+		}
+		c.Surplus(3, 2)
 	}
 	r := m.request(c, name)
 	if o.Choice("scope", lock.DB.String(), lock.Local.String()) == lock.Local.String() {

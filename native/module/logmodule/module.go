@@ -20,7 +20,7 @@ import (
 func New() native.Module {
 	m := native.Module{Name: "log"}
 	for _, level := range []string{"debug", "info", "warn", "error"} {
-		m.Funcs = append(m.Funcs, native.Func{Name: level, Do: func(c *native.Call) error { return log(c, level) }})
+		m.Funcs = append(m.Funcs, native.Func{Name: level, Args: 2, Do: func(c *native.Call) error { return log(c, level) }})
 	}
 	return m
 }
@@ -48,7 +48,7 @@ func log(c *native.Call, level string) error {
 
 // Print is the global function print.
 func Print() *lua.LFunction {
-	return native.Func{Name: "print", Do: func(c *native.Call) error {
+	return native.Func{Name: "print", Args: native.AnyArgs, Do: func(c *native.Call) error {
 		words := make([]string, c.NArgs())
 		bytes := max(len(words)-1, 0) // tabs
 		for i := range words {

@@ -1,7 +1,7 @@
-// Package mysql lets native.sql talk to MySQL and MariaDB.
+// Package mysql is the driver of native.sql for MySQL and MariaDB.
 //
-// Statements with values are prepared, sent and dropped again; the server gets
-// the values beside the statement, never in it.
+// A statement with values is prepared, executed and dropped: the server gets the
+// values apart from the statement, never in its text.
 package mysql
 
 import (
@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,7 +25,7 @@ func New() sql.Driver { return mysqlDriver{} }
 
 type mysqlDriver struct{}
 
-// connection is what the driver's connections can do.
+// connection is what connections of the underlying driver implement.
 type connection interface {
 	driver.Conn
 	driver.Pinger
@@ -43,7 +44,10 @@ func (mysqlDriver) Connect(ctx context.Context, t sql.Target) (sql.Session, erro
 	if err != nil {
 		return nil, err
 	}
-	s := &session{conn: conn, connector: connector}
+	s := &session{conn: conn, connector: connector, status: statusOf(conn)}
+	if s.status == nil {
+		return nil, errors.Join(errChanged, conn.Close())
+	}
 	if s.id, err = s.connectionID(); err == nil && t.ReadOnly {
 		_, err = conn.ExecContext(ctx, "SET SESSION TRANSACTION READ ONLY", nil)
 	}
@@ -53,7 +57,7 @@ func (mysqlDriver) Connect(ctx context.Context, t sql.Target) (sql.Session, erro
 	return s, nil
 }
 
-// connector knows how to connect. Nothing of it is read from a text.
+// connector returns how to connect. No text is parsed for it.
 func connector(t sql.Target) (driver.Connector, error) {
 	port := t.Port
 	if port == 0 {
@@ -68,8 +72,8 @@ func connector(t sql.Target) (driver.Connector, error) {
 	cfg.TLS = t.TLSConfig()
 	cfg.DialFunc = t.Dial
 	cfg.Logger = &mysql.NopLogger{}
-	cfg.Params = map[string]string{"time_zone": "'+00:00'"}
-	cfg.ClientFoundRows = true // affected is what matched, as with other databases
+	cfg.Params = map[string]string{"time_zone": "'+00:00'", "autocommit": "1"}
+	cfg.ClientFoundRows = true // affected counts the rows that matched, as in other databases
 	return mysql.NewConnector(cfg)
 }
 
@@ -80,26 +84,29 @@ func open(ctx context.Context, c driver.Connector) (connection, error) {
 	}
 	known, ok := conn.(connection)
 	if !ok {
-		return nil, errors.Join(errors.New("the driver has changed"), conn.Close())
+		return nil, errors.Join(errChanged, conn.Close())
 	}
 	return known, nil
 }
 
-// Explain says what an error means.
-func (mysqlDriver) Explain(err error) sql.Failure {
+// Classify returns what an error means.
+func (mysqlDriver) Classify(err error) sql.Failure {
 	if r, ok := errors.AsType[*refused](err); ok {
 		return sql.Failure{Kind: sql.Refused, Message: r.message}
 	}
 	if errors.Is(err, mysql.ErrNoTLS) {
-		return sql.Failure{Kind: sql.Denied, Message: "the server offers no TLS"}
+		return sql.Failure{Kind: sql.Denied, Reason: "the server offers no TLS"}
 	}
 	for _, unusable := range []error{mysql.ErrCleartextPassword, mysql.ErrNativePassword, mysql.ErrOldPassword, mysql.ErrUnknownPlugin, mysql.ErrOldProtocol} {
 		if errors.Is(err, unusable) {
-			return sql.Failure{Kind: sql.Denied, Message: "the server wants a kind of authentication that isn't supported"}
+			return sql.Failure{Kind: sql.Denied, Reason: "the server wants a kind of authentication that isn't supported"}
 		}
 	}
 	if errors.Is(err, mysql.ErrPktTooLarge) {
-		return sql.Failure{Kind: sql.Refused, Message: "the statement with its values is too large"}
+		return sql.Failure{Kind: sql.Refused, Reason: "the statement with its values is too large"}
+	}
+	if errors.Is(err, errEnded) {
+		return sql.Failure{Kind: sql.Unavailable, Reason: "a statement has ended its transaction"}
 	}
 	e, ok := errors.AsType[*mysql.MySQLError](err)
 	if !ok {
@@ -108,17 +115,23 @@ func (mysqlDriver) Explain(err error) sql.Failure {
 	state := ""
 	if e.SQLState != [5]byte{} {
 		state = string(e.SQLState[:])
+	} else if !slices.Contains(greetingErrors, e.Number) {
+		return sql.Failure{} // a server's error has a state, once the client is known
 	}
-	return sql.Failure{Kind: kind(e.Number), State: state, Message: e.Message}
+	return sql.Failure{Kind: kind(e.Number), State: state, Number: int(e.Number), Message: shown(e), Reason: reason(e.Number)}
 }
+
+// greetingErrors are the numbers of errors with which servers refuse a client
+// before they know which form of errors it reads.
+var greetingErrors = []uint16{1040, 1053, 1129, 1130, 1152, 1203}
 
 func kind(number uint16) sql.Kind {
 	switch number {
 	case 1213, 1020: // deadlock; changed since it was read
 		return sql.Conflict
-	case 1062, 1586: // a key is there
+	case 1062, 1586: // a key exists
 		return sql.Unique
-	case 1205, 3572: // a lock wasn't had in time, or at once
+	case 1205, 3572: // a lock wasn't free in time, or at once
 		return sql.Busy
 	case 1044, 1045, 1049, 1698, 3118, 1129, 1130: // access, database, locked account, blocked host
 		return sql.Denied
@@ -128,20 +141,21 @@ func kind(number uint16) sql.Kind {
 	return sql.Refused
 }
 
-// refused is what we say in the server's place.
+// refused is the error of a statement that the driver refuses by itself.
 type refused struct{ message string }
 
 func (r *refused) Error() string { return r.message }
 
-// session is a connection. Its calls have no end of their own: whoever wants
-// them to end cuts the network connection.
+// session is a connection. Its calls have no deadlines: to end them, the network
+// connection is cut.
 type session struct {
-	conn      connection
-	connector driver.Connector // for cancelling
-	id        int64            // the connection's number at the server
-	dirty     bool             // a statement may have left something behind
-	inside    bool             // a transaction is open
-	undone    bool             // the server may have rolled it back
+	conn       connection
+	connector  driver.Connector // for cancelling
+	id         int64            // the connection's number at the server
+	dirty      bool             // a statement may have changed the state of the session
+	inTx       bool             // a transaction is open
+	rolledBack bool             // the server may have rolled it back
+	status     func() uint16    // the server's flags in its latest answer
 }
 
 func (s *session) connectionID() (id int64, err error) {
@@ -163,42 +177,61 @@ func (s *session) connectionID() (id int64, err error) {
 	return int64(number), nil
 }
 
+// hinted adds a hint if a statement failed because of placeholders of other
+// databases.
+func hinted(err error, text string) error {
+	refusal, isRefused := errors.AsType[*refused](err)
+	e, isServers := errors.AsType[*mysql.MySQLError](err)
+	if isRefused && strings.Contains(refusal.message, "placeholders") || isServers && (e.Number == 1054 || e.Number == 1064) {
+		if question, dollar := sql.Placeholders(text); dollar && !question {
+			return &sql.Hinted{Err: err, Hint: "the placeholders of MySQL and MariaDB are ?, not $1"}
+		}
+	}
+	return err
+}
+
 // Query sends a statement.
 func (s *session) Query(text string, params []any) (sql.Rows, error) {
-	if err := s.admit(text); err != nil {
+	if err := s.check(text); err != nil {
 		return nil, err
 	}
 	rows, err := s.query(text, params)
-	return rows, s.noted(err)
+	if err != nil {
+		return nil, hinted(s.note(err), text)
+	}
+	return rows, nil
 }
 
 func (s *session) query(text string, params []any) (sql.Rows, error) {
 	ctx := context.Background()
 	if len(params) == 0 {
-		answer, err := s.conn.QueryContext(ctx, text, nil)
+		rows, err := s.conn.QueryContext(ctx, text, nil)
 		if err != nil {
 			return nil, err
 		}
-		return newRows(s, answer, nil), nil
+		return newRows(s, text, rows, nil), nil
 	}
 	st, err := s.prepare(text, params)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := st.QueryContext(ctx, named(params))
+	rows, err := st.QueryContext(ctx, named(params))
 	if err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
-	return newRows(s, answer, st), nil
+	return newRows(s, text, rows, st), nil
 }
 
 // Exec sends a statement and drops its rows.
 func (s *session) Exec(text string, params []any) (sql.Result, error) {
-	if err := s.admit(text); err != nil {
+	if err := s.check(text); err != nil {
 		return sql.Result{}, err
 	}
 	r, err := s.exec(text, params)
-	return r, s.noted(err)
+	if err == nil {
+		err = s.checkStatus(text)
+	}
+	return r, hinted(s.note(err), text)
 }
 
 func (s *session) exec(text string, params []any) (sql.Result, error) {
@@ -225,11 +258,14 @@ func result(r driver.Result, err error) (sql.Result, error) {
 	if err != nil {
 		return sql.Result{}, err
 	}
+	if affected < 0 {
+		return sql.Result{}, fmt.Errorf("an answer with %d rows", affected)
+	}
 	last, err := r.LastInsertId()
 	return sql.Result{Affected: affected, LastID: last}, err
 }
 
-// statement is what the driver's prepared statements can do.
+// statement is what prepared statements of the underlying driver implement.
 type statement interface {
 	driver.Stmt
 	driver.StmtQueryContext
@@ -246,7 +282,7 @@ func (s *session) prepare(text string, params []any) (statement, error) {
 	}
 	st, ok := prepared.(statement)
 	if !ok {
-		return nil, errors.Join(errors.New("the driver has changed"), prepared.Close())
+		return nil, errors.Join(errChanged, prepared.Close())
 	}
 	if n := st.NumInput(); n != len(params) {
 		if err := st.Close(); err != nil {
@@ -277,46 +313,58 @@ func (s *session) Begin(readOnly bool) error {
 		text = "START TRANSACTION READ ONLY"
 	}
 	err := s.command(text)
-	s.inside, s.undone = err == nil, false
+	if err == nil && s.status()&statusInTx == 0 {
+		err = fmt.Errorf("the answer to %s: %w", text, errNoTx)
+	}
+	s.inTx, s.rolledBack = err == nil, false
 	return err
 }
 
 // Commit commits.
 func (s *session) Commit() error {
-	if s.undone {
-		return errUndone
+	if s.rolledBack {
+		return errRolledBack
 	}
-	s.inside = false
-	return s.command("COMMIT")
+	s.inTx = false
+	return s.endTx("COMMIT")
 }
 
-// Rollback undoes the transaction.
+// endTx sends a statement that ends the transaction.
+func (s *session) endTx(text string) error {
+	err := s.command(text)
+	if err == nil && s.status()&(statusInTx|statusAutocommit) != statusAutocommit {
+		err = fmt.Errorf("the state after %s is %#x", text, s.status())
+	}
+	return err
+}
+
+// Rollback rolls the transaction back.
 func (s *session) Rollback() error {
-	s.inside, s.undone = false, false
-	return s.command("ROLLBACK")
+	s.inTx, s.rolledBack = false, false
+	return s.endTx("ROLLBACK")
 }
 
-// forget makes the server forget what it tells of the last statements: the
-// number that an insert got, how many rows there were, warnings.
-const forget = "SELECT LAST_INSERT_ID(0) FROM (SELECT 1) AS x"
+// resetStatement clears what the server returns about the latest statements: the
+// number that an insert got, the number of rows, warnings.
+const resetStatement = "SELECT LAST_INSERT_ID(0) FROM (SELECT 1) AS x"
 
-// Reset keeps sessions that nothing else was left behind in. The protocol could
-// make any session new, but the driver can't.
+// Reset fails if other state may have changed. The protocol could reset any
+// session, but the underlying driver can't.
 func (s *session) Reset() error {
 	if s.dirty {
-		return errors.New("a statement may have left something behind")
+		return errors.New("a statement may have changed the state of the session")
 	}
-	return s.command(forget)
+	return s.command(resetStatement)
 }
 
-// Ping says whether the server still answers.
+// Ping returns an error unless the server answers.
 func (s *session) Ping() error { return s.conn.Ping(context.Background()) }
 
-// Cancel has the statement killed.
-func (s *session) Cancel(ctx context.Context) { s.kill(ctx, "KILL QUERY %d") }
+// Cancel stops the statement by KILL QUERY.
+func (s *session) Cancel(ctx context.Context) { s.stop(ctx, "KILL QUERY %d") }
 
-// kill sends a statement about this connection over another one.
-func (s *session) kill(ctx context.Context, statement string) {
+// stop sends a KILL statement for this connection over another one.
+func (s *session) stop(ctx context.Context, statement string) {
 	conn, err := open(ctx, s.connector)
 	if err != nil {
 		return // the network connection is closed anyway
@@ -328,11 +376,11 @@ func (s *session) kill(ctx context.Context, statement string) {
 // Break does nothing: the network connection is cut.
 func (s *session) Break() {}
 
-// Close says goodbye. A busy server doesn't notice by itself that nobody listens
-// any more.
+// Close closes the connection. A busy server wouldn't notice that before its
+// statement ends, so it is stopped first.
 func (s *session) Close(ctx context.Context, busy bool) {
 	if busy {
-		s.kill(ctx, "KILL %d")
+		s.stop(ctx, "KILL %d")
 	}
 	_ = s.conn.Close() // the network connection is closed in any case
 }

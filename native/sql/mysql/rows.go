@@ -12,18 +12,19 @@ import (
 
 type rows struct {
 	session   *session
-	answer    driver.Rows
+	text      string // of the statement
+	result    driver.Rows
 	statement statement // closed after the last row; nil for none
 	columns   []string
 	decode    []func(driver.Value) sql.Value
 	values    []driver.Value
 }
 
-func newRows(s *session, answer driver.Rows, st statement) *rows {
-	r := &rows{session: s, answer: answer, statement: st, columns: answer.Columns()}
+func newRows(s *session, text string, result driver.Rows, st statement) *rows {
+	r := &rows{session: s, text: text, result: result, statement: st, columns: result.Columns()}
 	r.values = make([]driver.Value, len(r.columns))
-	types, _ := answer.(driver.RowsColumnTypeDatabaseTypeName)
-	scales, _ := answer.(driver.RowsColumnTypePrecisionScale)
+	types, _ := result.(driver.RowsColumnTypeDatabaseTypeName)
+	scales, _ := result.(driver.RowsColumnTypePrecisionScale)
 	for i := range r.columns {
 		kind, whole := "", false
 		if types != nil {
@@ -38,17 +39,23 @@ func newRows(s *session, answer driver.Rows, st statement) *rows {
 	return r
 }
 
-// Columns are the names of the columns.
+// Columns returns the names of the columns.
 func (r *rows) Columns() []string { return r.columns }
 
-// Next fills row with the next one.
+// Next fills row with the next row.
 func (r *rows) Next(row []sql.Value) error {
-	if err := r.answer.Next(r.values); err != nil {
+	if err := r.result.Next(r.values); err != nil {
 		if !errors.Is(err, io.EOF) {
-			return r.session.noted(err)
+			return r.session.note(err)
+		}
+		if !ended(r.result) {
+			return errShort
 		}
 		if err := r.close(); err != nil {
 			return err
+		}
+		if err := r.session.checkStatus(r.text); err != nil {
+			return r.session.note(err)
 		}
 		return io.EOF
 	}
@@ -60,9 +67,9 @@ func (r *rows) Next(row []sql.Value) error {
 	return nil
 }
 
-// close reads what else the server sends: a procedure has further results.
+// close reads the rest of what the server sends: a procedure has further results.
 func (r *rows) close() error {
-	if err := r.answer.Close(); err != nil {
+	if err := r.result.Close(); err != nil {
 		return err
 	}
 	if r.statement == nil {
@@ -71,8 +78,8 @@ func (r *rows) close() error {
 	return r.statement.Close()
 }
 
-// decoder makes the function that makes a value of a column of some type. The
-// bytes that it gets are overwritten by the next row.
+// decoder returns the function that decodes the values of a column of some
+// type. It doesn't keep their bytes, which the next row overwrites.
 func decoder(kind string, whole bool) func(driver.Value) sql.Value {
 	of := func(text []byte) sql.Value { return sql.Text(string(text)) }
 	switch {
@@ -93,7 +100,7 @@ func decoder(kind string, whole bool) func(driver.Value) sql.Value {
 			return sql.Integer(v)
 		case uint64:
 			return sql.Unsigned(v)
-		case float32: // 0.1 is 0.1 again
+		case float32: // so that 0.1 stays 0.1
 			f, _ := strconv.ParseFloat(strconv.FormatFloat(float64(v), 'g', -1, 32), 64)
 			return sql.Number(f)
 		case float64:
@@ -103,7 +110,7 @@ func decoder(kind string, whole bool) func(driver.Value) sql.Value {
 	}
 }
 
-// bits is the number that a BIT is.
+// bits returns the number that a BIT stands for.
 func bits(raw []byte) sql.Value {
 	var n uint64
 	for _, b := range raw {

@@ -1,8 +1,8 @@
-// Package postgres lets native.sql talk to PostgreSQL.
+// Package postgres is the driver of native.sql for PostgreSQL.
 //
-// Values go to the server as text, and the server decides of which type a
-// placeholder is by its place; only a string for a bytea goes as it is. Results
-// come as text too, which loses nothing.
+// Values are sent as text, and the server infers the type of a placeholder from
+// its context; only a string for a bytea is sent as bytes. Results come as text
+// too, which loses nothing.
 package postgres
 
 import (
@@ -22,8 +22,8 @@ func New() sql.Driver { return driver{} }
 
 type driver struct{}
 
-// neutral is a configuration that takes nothing from the environment that
-// could change where, as whom or how we connect. Whatever matters is set after
+// neutral is a configuration that takes nothing from the environment that could
+// change the server, the user or the encryption. Whatever matters is set after
 // it has been parsed.
 const neutral = "host=/ port=5432 user=x password=x database=x passfile='' sslmode=disable"
 
@@ -55,8 +55,8 @@ func (driver) Connect(ctx context.Context, t sql.Target) (sql.Session, error) {
 	return &session{conn: conn}, nil
 }
 
-// Explain says what an error means.
-func (driver) Explain(err error) sql.Failure {
+// Classify returns what an error means.
+func (driver) Classify(err error) sql.Failure {
 	refusal, ok := errors.AsType[*refused](err)
 	if ok {
 		return sql.Failure{Kind: sql.Refused, State: refusal.state, Message: refusal.message}
@@ -64,15 +64,15 @@ func (driver) Explain(err error) sql.Failure {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
 		if strings.Contains(err.Error(), "server refused TLS connection") {
-			return sql.Failure{Kind: sql.Denied, Message: "the server offers no TLS"}
+			return sql.Failure{Kind: sql.Denied, Reason: "the server offers no TLS"}
 		}
 		return sql.Failure{}
 	}
-	return sql.Failure{Kind: kind(e), State: e.Code, Message: e.Message}
+	return sql.Failure{Kind: kind(e), State: e.Code, Message: shown(e), Reason: reason(e.Code)}
 }
 
-// kind of what the server has said. The first two characters of a state are
-// its class.
+// kind returns the kind of a server's error. The first two characters of a
+// state are its class.
 func kind(e *pgconn.PgError) sql.Kind {
 	switch e.Code {
 	case "40001", "40P01":
@@ -95,28 +95,56 @@ func kind(e *pgconn.PgError) sql.Kind {
 	return sql.Refused
 }
 
-// refused is what we say in the server's place.
+// refused is the error of a statement that the driver refuses by itself.
 type refused struct{ state, message string }
 
 func (r *refused) Error() string { return r.message }
 
-// session is a connection. Its calls have no end of their own: whoever wants
-// them to end cuts the network connection.
+// session is a connection. Its calls have no deadlines: to end them, the network
+// connection is cut.
 type session struct{ conn *pgconn.PgConn }
+
+// hinted adds a hint if a statement failed because of placeholders of other
+// databases. A question mark by itself may be an operator.
+func hinted(err error, text string) error {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok || e.Code != syntaxError && e.Code != noFunction && e.Code != protocolError {
+		return err
+	}
+	if question, dollar := sql.Placeholders(text); question && !dollar {
+		return &sql.Hinted{Err: err, Hint: "the placeholders of PostgreSQL are $1, $2 and so on, not ?"}
+	}
+	return err
+}
+
+// States of errors.
+const (
+	syntaxError   = "42601"
+	noFunction    = "42883" // or operator
+	protocolError = "08P01"
+)
 
 // Query sends a statement.
 func (s *session) Query(text string, params []any) (sql.Rows, error) {
-	answer, err := s.send(text, params)
+	rows, err := s.query(text, params)
+	if err != nil {
+		return nil, hinted(err, text)
+	}
+	return rows, nil
+}
+
+func (s *session) query(text string, params []any) (sql.Rows, error) {
+	result, err := s.send(text, params)
 	if err != nil {
 		return nil, err
 	}
-	r := &rows{answer: answer}
-	if r.first = answer.NextRow(); !r.first {
-		if _, err := answer.Close(); err != nil {
+	r := &rows{result: result, keyword: sql.Keyword(text)}
+	if r.hasRow = result.NextRow(); !r.hasRow {
+		if err := r.end(); err != nil {
 			return nil, err
 		}
 	}
-	for _, field := range answer.FieldDescriptions() {
+	for _, field := range result.FieldDescriptions() {
 		r.columns = append(r.columns, field.Name)
 		r.types = append(r.types, field.DataTypeOID)
 	}
@@ -125,16 +153,40 @@ func (s *session) Query(text string, params []any) (sql.Rows, error) {
 
 // Exec sends a statement and drops its rows.
 func (s *session) Exec(text string, params []any) (sql.Result, error) {
-	answer, err := s.send(text, params)
+	result, err := s.send(text, params)
 	if err != nil {
-		return sql.Result{}, err
+		return sql.Result{}, hinted(err, text)
 	}
-	tag, err := answer.Close()
-	return sql.Result{Affected: tag.RowsAffected()}, err
+	tag, err := result.Close()
+	if err == nil {
+		err = checkTag(tag, sql.Keyword(text))
+	}
+	return sql.Result{Affected: tag.RowsAffected()}, hinted(err, text)
 }
 
-// send sends a statement with its values. Only if one of them is a string the
-// types of the placeholders matter, and are asked for first.
+// checkTag returns an error unless the tag, with which an answer ends, is that of
+// a statement with this first word.
+func checkTag(tag pgconn.CommandTag, keyword string) error {
+	verb, _, _ := strings.Cut(tag.String(), " ")
+	switch keyword {
+	case "insert", "update", "delete", "merge":
+		if verb == strings.ToUpper(keyword) {
+			return nil
+		}
+	case "select", "values", "table":
+		if verb == "SELECT" {
+			return nil
+		}
+	default:
+		if verb != "" {
+			return nil
+		}
+	}
+	return fmt.Errorf("an answer that ends with %q", tag)
+}
+
+// send sends a statement with its values. If one of them is a string, the types of
+// the placeholders matter, and the statement is prepared to get them.
 func (s *session) send(text string, params []any) (*pgconn.ResultReader, error) {
 	ctx := context.Background()
 	values, strings := make([][]byte, len(params)), false
@@ -171,13 +223,26 @@ func (s *session) send(text string, params []any) (*pgconn.ResultReader, error) 
 	return s.conn.ExecPrepared(ctx, "", values, formats, nil), nil
 }
 
-// command sends one of our own statements and returns its tag.
+// command sends a statement of the driver itself and returns its tag.
 func (s *session) command(text string) (string, error) {
 	results, err := s.conn.Exec(context.Background(), text).ReadAll()
-	if err != nil || len(results) == 0 {
+	if err != nil {
 		return "", err
 	}
+	if len(results) != 1 {
+		return "", fmt.Errorf("%d answers to %s", len(results), text)
+	}
 	return results[0].CommandTag.String(), nil
+}
+
+// expect sends a statement of the driver itself. It is an error if the answer has
+// another tag, or leaves the session in another state.
+func (s *session) expect(text, tag string, state byte) error {
+	got, err := s.command(text)
+	if err == nil && (got != tag || s.conn.TxStatus() != state) {
+		err = fmt.Errorf("the answer to %s is %q in state %c", text, got, s.conn.TxStatus())
+	}
+	return err
 }
 
 // Begin starts a transaction.
@@ -186,18 +251,18 @@ func (s *session) Begin(readOnly bool) error {
 	if readOnly {
 		text = "BEGIN READ ONLY"
 	}
-	_, err := s.command(text)
-	return err
+	return s.expect(text, "BEGIN", stateOpen)
 }
 
 // States of a session between two statements.
 const (
 	stateIdle   = 'I'
+	stateOpen   = 'T' // in a transaction
 	stateFailed = 'E' // in a transaction that can only be rolled back
 )
 
-// Commit commits. A transaction in which a statement has failed is rolled back
-// by the server, whatever it is asked for.
+// Commit commits. If a statement of the transaction has failed, the server
+// would roll it back instead.
 func (s *session) Commit() error {
 	switch s.conn.TxStatus() {
 	case stateFailed:
@@ -206,19 +271,23 @@ func (s *session) Commit() error {
 		return &refused{"25000", "the transaction was ended by a statement"}
 	}
 	tag, err := s.command("COMMIT")
-	if err == nil && tag != "COMMIT" {
+	switch {
+	case err != nil:
+		return err
+	case tag == "ROLLBACK":
 		return &refused{"25P02", "the transaction was rolled back"}
+	case tag != "COMMIT" || s.conn.TxStatus() != stateIdle:
+		return fmt.Errorf("the answer to COMMIT is %q in state %c", tag, s.conn.TxStatus())
 	}
-	return err
+	return nil
 }
 
-// Rollback undoes the transaction.
+// Rollback rolls the transaction back.
 func (s *session) Rollback() error {
 	if s.conn.TxStatus() == stateIdle {
 		return nil
 	}
-	_, err := s.command("ROLLBACK")
-	return err
+	return s.expect("ROLLBACK", "ROLLBACK", stateIdle)
 }
 
 // Reset drops settings, temporary tables, locks, prepared statements and so on.
@@ -226,11 +295,10 @@ func (s *session) Reset() error {
 	if s.conn.TxStatus() != stateIdle {
 		return errors.New("a transaction is open")
 	}
-	_, err := s.command("DISCARD ALL")
-	return err
+	return s.expect("DISCARD ALL", "DISCARD ALL", stateIdle)
 }
 
-// Ping says whether the server still answers.
+// Ping returns an error unless the server answers.
 func (s *session) Ping() error { return s.conn.Ping(context.Background()) }
 
 // Cancel sends a cancel request.
@@ -239,9 +307,9 @@ func (s *session) Cancel(ctx context.Context) { _ = s.conn.CancelRequest(ctx) } 
 // Break does nothing: the network connection is cut.
 func (s *session) Break() {}
 
-// Close says goodbye, and waits for what the driver does for connections that
-// have failed. A busy server looks neither for a goodbye nor for the end of the
-// connection before its statement ends.
+// Close closes the connection, and waits for the clean-up of the underlying
+// driver. A busy server notices neither a termination message nor the end of
+// the connection before its statement ends, so it is cancelled first.
 func (s *session) Close(ctx context.Context, busy bool) {
 	if busy {
 		s.Cancel(ctx)

@@ -1,8 +1,8 @@
-// Package sqlite lets native.sql open files of SQLite, which is compiled to Go.
+// Package sqlite is the driver of native.sql for files of SQLite, which is
+// compiled to Go.
 //
-// A script can reach nothing but its file: attaching others, settings that
-// outlive the statement and whatever loads code are refused when the statement
-// is compiled.
+// A script can reach nothing but its file: statements that attach other files,
+// change settings or load code are refused when they are compiled.
 package sqlite
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native/sql"
 )
 
-// busyTime is how long a statement waits for others that use the file.
+// busyTime is how long a statement waits for a lock on the file.
 const busyTime = 5 * time.Second
 
 // New returns the driver.
@@ -32,7 +32,7 @@ func New() sql.Driver { return sqliteDriver{} }
 
 type sqliteDriver struct{}
 
-// connection is what the driver's connections can do.
+// connection is what connections of the underlying driver implement.
 type connection interface {
 	driver.Conn
 	driver.QueryerContext
@@ -42,7 +42,7 @@ type connection interface {
 
 // Connect opens the file.
 func (sqliteDriver) Connect(ctx context.Context, t sql.Target) (sql.Session, error) {
-	mode, journal := "rwc", "&_journal_mode=WAL" // a loop doesn't keep writers out
+	mode, journal := "rwc", "&_journal_mode=WAL" // so that a loop doesn't block writers
 	if t.ReadOnly {
 		mode, journal = "ro", ""
 	}
@@ -62,7 +62,7 @@ func (sqliteDriver) Connect(ctx context.Context, t sql.Target) (sql.Session, err
 		return nil, errors.Join(errors.New("the driver has changed"), opened.Close())
 	}
 	s := &session{conn: conn, handle: handle}
-	s.life, s.end = context.WithCancel(context.Background())
+	s.ctx, s.cancel = context.WithCancel(context.Background())
 	tls := libc.NewTLS()
 	defer tls.Close()
 	for id, most := range map[int32]int32{
@@ -78,9 +78,9 @@ func (sqliteDriver) Connect(ctx context.Context, t sql.Target) (sql.Session, err
 	return s, nil
 }
 
-// handleOf reads the handle of the C interface from a connection of the driver,
-// 0 if it isn't there. Without it a statement can't be interrupted once it has
-// returned its first row.
+// handleOf returns the handle of the C interface of a connection, 0 if the
+// underlying driver has changed. Without it a statement can't be interrupted
+// once it has returned its first row.
 func handleOf(conn driver.Conn) uintptr {
 	v := reflect.ValueOf(conn)
 	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
@@ -93,17 +93,44 @@ func handleOf(conn driver.Conn) uintptr {
 	return uintptr(field.Uint())
 }
 
-// Explain says what an error means. There is no network: whatever fails was
-// refused, and undone.
-func (sqliteDriver) Explain(err error) sql.Failure {
+// Classify returns what an error means. There is no network: a statement that
+// fails was refused, and rolled back.
+func (sqliteDriver) Classify(err error) sql.Failure {
+	if r, ok := errors.AsType[refused](err); ok {
+		return sql.Failure{Kind: sql.Refused, Message: string(r)}
+	}
 	e, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {
 		if errors.Is(err, context.Canceled) {
-			return sql.Failure{Kind: sql.Refused, Message: "interrupted"}
+			return sql.Failure{Kind: sql.Refused, Reason: "interrupted"}
 		}
-		return sql.Failure{Kind: sql.Refused, Message: err.Error()}
+		return sql.Failure{Kind: sql.Refused} // texts of the underlying driver may name the file
 	}
-	return sql.Failure{Kind: kind(e.Code()), Message: e.Error()}
+	return sql.Failure{Kind: kind(e.Code()), Message: e.Error(), Reason: reason(e.Code())}
+}
+
+// refused is the error of a statement that the driver refuses by itself.
+type refused string
+
+func (r refused) Error() string { return string(r) }
+
+// reason returns a text without values for an error of opening the file.
+func reason(code int) string {
+	switch code & 0xff {
+	case sqlite3.SQLITE_CANTOPEN:
+		return "the file can't be opened"
+	case sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT:
+		return "the file is no database, or a damaged one"
+	case sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_AUTH:
+		return "the file may not be used this way"
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return "the file is locked by others"
+	case sqlite3.SQLITE_FULL:
+		return "the disk is full"
+	case sqlite3.SQLITE_IOERR:
+		return "the file can't be read or written"
+	}
+	return ""
 }
 
 func kind(code int) sql.Kind {
@@ -124,50 +151,50 @@ func kind(code int) sql.Kind {
 
 // session is an open file.
 type session struct {
-	conn   connection
-	life   context.Context // of all its statements
-	end    context.CancelFunc
-	dirty  bool // a temporary table was made
-	own    atomic.Bool
-	inside bool // a transaction is open
-	only   bool // it only reads
-	open   *rows
+	conn         connection
+	ctx          context.Context // of all its statements
+	cancel       context.CancelFunc
+	dirty        bool // a temporary table was made
+	ownStatement atomic.Bool
+	inTx         bool // a transaction is open
+	readOnly     bool // the transaction is read-only
+	openRows     *rows
 
-	mu     sync.Mutex // guards handle against being closed while it is used
+	mu     sync.Mutex // held while handle is used or closed
 	handle uintptr
 }
 
 // Query sends a statement.
 func (s *session) Query(text string, params []any) (sql.Rows, error) {
-	if err := s.admit(text, params); err != nil {
+	if err := s.check(text, params); err != nil {
 		return nil, err
 	}
-	answer, err := s.conn.QueryContext(s.life, text, named(params))
+	result, err := s.conn.QueryContext(s.ctx, text, named(params))
 	if err != nil {
 		return nil, err
 	}
-	s.open = newRows(answer)
-	return s.open, nil
+	s.openRows = newRows(result)
+	return s.openRows, nil
 }
 
 // Exec sends a statement and drops its rows.
 func (s *session) Exec(text string, params []any) (sql.Result, error) {
-	if err := s.admit(text, params); err != nil {
+	if err := s.check(text, params); err != nil {
 		return sql.Result{}, err
 	}
 	before := s.changes()
-	r, err := s.conn.ExecContext(s.life, text, named(params))
+	r, err := s.conn.ExecContext(s.ctx, text, named(params))
 	if err != nil {
 		return sql.Result{}, err
 	}
 	if r == nil {
-		return sql.Result{}, errors.New("there is no statement")
+		return sql.Result{}, refused("there is no statement")
 	}
 	var out sql.Result
 	if s.changes() == before {
-		return out, nil // what the file tells is of an earlier statement
+		return out, nil // what SQLite returns is about an earlier statement
 	}
-	switch sql.Verb(text) {
+	switch sql.Keyword(text) {
 	case "insert", "replace":
 		if out.LastID, err = r.LastInsertId(); err != nil {
 			return out, err
@@ -179,32 +206,32 @@ func (s *session) Exec(text string, params []any) (sql.Result, error) {
 	return out, err
 }
 
-// changes is how many rows the session has ever changed.
+// changes returns how many rows the session has ever changed.
 func (s *session) changes() int32 {
 	tls := libc.NewTLS()
 	defer tls.Close()
 	return sqlite3.Xsqlite3_total_changes(tls, s.handle)
 }
 
-// admit refuses several statements in one, another number of values than there
-// are placeholders, and what comes after a transaction that is over.
-func (s *session) admit(text string, params []any) error {
+// check refuses several statements in one text, a wrong number of values, and
+// statements after the transaction was rolled back.
+func (s *session) check(text string, params []any) error {
 	n, err := placeholders(text)
 	if err != nil {
 		return err
 	}
 	if n != len(params) {
-		return fmt.Errorf("the statement has %d placeholders, and %d values were given", n, len(params))
+		return refused(fmt.Sprintf("the statement has %d placeholders, and %d values were given", n, len(params)))
 	}
-	if s.inside && s.autocommit() {
-		return errUndone
+	if s.inTx && s.autocommit() {
+		return errRolledBack
 	}
 	return nil
 }
 
-// errUndone: a conflict or a trigger has rolled the transaction back. Each
-// statement after it would be on its own.
-var errUndone = errors.New("the transaction was rolled back")
+// errRolledBack is the error after a conflict or a trigger has rolled the
+// transaction back: each later statement would be on its own.
+const errRolledBack = refused("the transaction was rolled back")
 
 func named(params []any) []driver.NamedValue {
 	values := make([]driver.NamedValue, len(params))
@@ -214,16 +241,16 @@ func named(params []any) []driver.NamedValue {
 	return values
 }
 
-// command sends one of our own statements.
+// command executes a statement of the driver itself.
 func (s *session) command(text string) error {
-	s.own.Store(true)
-	defer s.own.Store(false)
-	_, err := s.conn.ExecContext(s.life, text, nil)
+	s.ownStatement.Store(true)
+	defer s.ownStatement.Store(false)
+	_, err := s.conn.ExecContext(s.ctx, text, nil)
 	return err
 }
 
-// Begin starts a transaction. One that writes takes its place among the writers
-// at once: half-way it could find the file changed.
+// Begin starts a transaction. One that writes locks the file for writing at once:
+// later it could find the file changed.
 func (s *session) Begin(readOnly bool) error {
 	text := "BEGIN IMMEDIATE"
 	if readOnly {
@@ -232,31 +259,31 @@ func (s *session) Begin(readOnly bool) error {
 	if err := s.command(text); err != nil {
 		return err
 	}
-	s.inside, s.only = true, readOnly
+	s.inTx, s.readOnly = true, readOnly
 	return nil
 }
 
 // Commit commits.
 func (s *session) Commit() error {
 	if s.autocommit() {
-		return errUndone
+		return errRolledBack
 	}
 	err := s.command("COMMIT")
 	if err == nil {
-		s.inside, s.only = false, false
+		s.inTx, s.readOnly = false, false
 	}
 	return err
 }
 
-// Rollback undoes the transaction.
+// Rollback rolls the transaction back.
 func (s *session) Rollback() error {
-	s.inside, s.only = false, false
+	s.inTx, s.readOnly = false, false
 	if s.autocommit() {
 		return nil
 	}
-	s.own.Store(true)
-	defer s.own.Store(false)
-	// Also when the statements before it were interrupted.
+	s.ownStatement.Store(true)
+	defer s.ownStatement.Store(false)
+	// Not with the context of the session, which an interrupt has ended.
 	_, err := s.conn.ExecContext(context.Background(), "ROLLBACK", nil)
 	return err
 }
@@ -267,10 +294,10 @@ func (s *session) autocommit() bool {
 	return sqlite3.Xsqlite3_get_autocommit(tls, s.handle) != 0
 }
 
-// Reset keeps sessions that nothing was left behind in.
+// Reset fails if state may be left.
 func (s *session) Reset() error {
 	if s.dirty || !s.autocommit() {
-		return errors.New("something was left behind")
+		return errors.New("a temporary table or a transaction is left")
 	}
 	tls := libc.NewTLS()
 	defer tls.Close()
@@ -278,7 +305,7 @@ func (s *session) Reset() error {
 	return nil
 }
 
-// Ping does nothing: a file is there.
+// Ping does nothing: there is no server.
 func (s *session) Ping() error { return nil }
 
 // Cancel interrupts the statement.
@@ -286,11 +313,11 @@ func (s *session) Cancel(context.Context) { s.Break() }
 
 // Break interrupts the statement.
 func (s *session) Break() {
-	s.end()
+	s.cancel()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.handle != 0 {
-		tls := libc.NewTLS() // that of the statement belongs to its goroutine
+		tls := libc.NewTLS() // the one of the statement belongs to its goroutine
 		defer tls.Close()
 		sqlite3.Xsqlite3_interrupt(tls, s.handle)
 	}
@@ -298,27 +325,27 @@ func (s *session) Break() {
 
 // Close closes the file.
 func (s *session) Close(context.Context, bool) {
-	s.end()
-	if s.open != nil {
-		_ = s.open.close() // a file with an open statement would stay open
+	s.cancel()
+	if s.openRows != nil {
+		_ = s.openRows.close() // a file with an open statement would stay open
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.handle = 0
-	_ = s.conn.Close() // an open transaction is undone
+	_ = s.conn.Close() // which rolls an open transaction back
 }
 
 // rows are the rows of a statement.
 type rows struct {
-	answer driver.Rows
+	result driver.Rows
 	kinds  []string
 	values []driver.Value
 	closed bool
 }
 
-func newRows(answer driver.Rows) *rows {
-	r := &rows{answer: answer, values: make([]driver.Value, len(answer.Columns()))}
-	types, _ := answer.(driver.RowsColumnTypeDatabaseTypeName)
+func newRows(result driver.Rows) *rows {
+	r := &rows{result: result, values: make([]driver.Value, len(result.Columns()))}
+	types, _ := result.(driver.RowsColumnTypeDatabaseTypeName)
 	for i := range r.values {
 		kind := ""
 		if types != nil {
@@ -329,12 +356,12 @@ func newRows(answer driver.Rows) *rows {
 	return r
 }
 
-// Columns are the names of the columns.
-func (r *rows) Columns() []string { return r.answer.Columns() }
+// Columns returns the names of the columns.
+func (r *rows) Columns() []string { return r.result.Columns() }
 
-// Next fills row with the next one.
+// Next fills row with the next row.
 func (r *rows) Next(row []sql.Value) error {
-	if err := r.answer.Next(r.values); err != nil {
+	if err := r.result.Next(r.values); err != nil {
 		if closing := r.close(); errors.Is(err, io.EOF) && closing != nil {
 			err = closing
 		}
@@ -351,10 +378,10 @@ func (r *rows) close() error {
 		return nil
 	}
 	r.closed = true
-	return r.answer.Close()
+	return r.result.Close()
 }
 
-// fromColumn makes a value of what a column of some declared type has.
+// fromColumn returns the value of a column with a declared type.
 func fromColumn(kind string, v driver.Value) sql.Value {
 	switch v := v.(type) {
 	case nil:

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/text/language/display"
 )
 
-// displays are the languages that names are given in.
+// displays are the languages of the names.
 var displays = []string{"ar", "de", "el", "en", "es", "fr", "hi", "ja", "pl", "pt", "ru", "zh"}
 
 type row struct {
@@ -65,7 +65,7 @@ func write(path string) error {
 		return err
 	}
 	defer f.Close()
-	// A row a line, so that changes of the data can be read.
+	// One row on each line keeps diffs readable.
 	fmt.Fprintf(f, "{\"version\": %q,\n\"rows\": [", "CLDR "+display.CLDRVersion)
 	for i, r := range rows {
 		text, err := json.Marshal(r)
@@ -86,21 +86,22 @@ func write(path string) error {
 	return f.Close()
 }
 
-// letters calls f with every word of min to max letters from first on.
+// letters calls f with every word of min to max letters, of the 26 letters from
+// first on.
 func letters(min, max int, first byte, f func(string)) {
 	for n := min; n <= max; n++ {
 		word := make([]byte, n)
-		var fill func(int)
-		fill = func(i int) {
+		var extend func(int)
+		extend = func(i int) {
 			if i == n {
 				f(string(word))
 				return
 			}
 			for c := range byte(26) {
 				word[i] = first + c
-				fill(i + 1)
+				extend(i + 1)
 			}
 		}
-		fill(0)
+		extend(0)
 	}
 }

@@ -1,11 +1,11 @@
 // Command holder runs a script as a host does, and counts the native calls that
-// it makes under locks: all, and those that began after their lease.
+// the script makes under locks: all calls, and those that began after the lease.
 //
 //	holder ENDPOINT TABLE LEASE SCRIPT EVENT
 //
-// Every lock that the script asks for has the lease LEASE. What has been counted
-// so far is printed as JSON each time that one is given up, for this process to
-// be killed at any moment. SIGTERM ends it in order.
+// All locks of the script have the lease LEASE. The counts so far are printed as
+// JSON each time that a lock is released, because this process may be killed at
+// any moment. SIGTERM ends it in order.
 package main
 
 import (
@@ -73,7 +73,7 @@ func run(args []string) error {
 	return nil
 }
 
-// open makes an engine whose native functions are watched.
+// open returns an engine whose native calls are counted.
 func open(endpoint, table string, lease time.Duration) (*runtime.Engine, error) {
 	dual := clock.NewDual(clock.System())
 	store, err := dynamo.Open(context.Background(), dual, dynamo.Options{Table: table, Endpoint: endpoint})
@@ -81,7 +81,7 @@ func open(endpoint, table string, lease time.Duration) (*runtime.Engine, error) 
 		return nil, err
 	}
 	clk := lock.NewTableClock(0, nil)
-	w := &watch{Table: store, clock: dual, lease: lease}
+	w := &callCounter{Table: store, clock: dual, lease: lease}
 	locks, err := lock.New(dual, w, clk, lock.Options{Events: lock.Events{Release: w.released}})
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func open(endpoint, table string, lease time.Duration) (*runtime.Engine, error) 
 		for i := range m.Funcs {
 			do := m.Funcs[i].Do
 			m.Funcs[i].Do = func(c *native.Call) error {
-				w.called(c.Entered().ElapsedMax)
+				w.countCall(c.Entered().ElapsedMax)
 				return do(c)
 			}
 		}
@@ -102,32 +102,32 @@ func open(endpoint, table string, lease time.Duration) (*runtime.Engine, error) 
 	return runtime.New(runtime.Config{Clock: dual, HostKind: "test", HostName: "test", Modules: modules}), nil
 }
 
-// watch stands between the locks and their table, to know when a lease ends
-// without asking those that are to end it: not later than a lease after the
-// put was sent that wrote the row.
-type watch struct {
+// callCounter counts calls and wraps the table of the locks. From the requests it
+// knows when a lease ends, independently of the code under test: at most a lease
+// after the put that wrote the row was sent.
+type callCounter struct {
 	lock.Table
 	clock *clock.Dual
 	lease time.Duration
 
 	mu    sync.Mutex // guards what follows
-	owner string     // who asks
-	// sent is when that owner sent its puts, by the start in their rows, but for
-	// those that wrote nothing. Of those that wrote the same row, the first
+	owner string     // of the current acquisition
+	// sent is when that owner sent its puts, by the start in their rows, without
+	// the puts that wrote nothing. Of several puts of the same row, the first
 	// counts.
 	sent map[lock.UnixMilli]time.Duration
-	end  time.Duration // fast hand: of the lease that is held; 0 if none is
-	seen seen
+	end  time.Duration // of the current lease, in terms of clock.ElapsedMax; 0 if there is none
+	seen counts
 }
 
-// seen is what is counted.
-type seen struct {
-	Leases int // that were granted
-	Calls  int // that began under one
-	Late   int // of them, after its end
+// counts are the counts so far.
+type counts struct {
+	Leases int // granted
+	Calls  int // begun under a lease
+	Late   int // of these, begun after the end of the lease
 }
 
-func (w *watch) PutLock(ctx context.Context, row lock.Row, now lock.UnixMilli) lock.RowResult {
+func (w *callCounter) PutLock(ctx context.Context, row lock.Row, now lock.UnixMilli) lock.RowResult {
 	w.mu.Lock()
 	if w.owner != row.Owner {
 		w.owner, w.sent = row.Owner, map[lock.UnixMilli]time.Duration{}
@@ -150,16 +150,16 @@ func (w *watch) PutLock(ctx context.Context, row lock.Row, now lock.UnixMilli) l
 		w.end = w.sent[stored.Start] + w.lease
 		w.seen.Leases++
 	} else if !again && a.Outcome != outcome.Unknown {
-		// It wrote nothing, and the next one may have the same start: that is
-		// the table's time at its latest, which the answers push back.
+		// It wrote nothing, and the next put may have the same start, which is the
+		// latest estimate of the table's time: answers may lower it.
 		delete(w.sent, row.Start)
 	}
 	return a
 }
 
-// DeleteLock is sent after a function has ended, also if it never began
-// because nothing of its lease was left.
-func (w *watch) DeleteLock(ctx context.Context, key lock.Key, owner string) lock.RowResult {
+// DeleteLock is called after a function has ended, also if it never began because
+// nothing of its lease was left.
+func (w *callCounter) DeleteLock(ctx context.Context, key lock.Key, owner string) lock.RowResult {
 	w.mu.Lock()
 	if owner == w.owner {
 		w.end = 0
@@ -168,8 +168,8 @@ func (w *watch) DeleteLock(ctx context.Context, key lock.Key, owner string) lock
 	return w.Table.DeleteLock(ctx, key, owner)
 }
 
-// called is told when each native call has passed the gate.
-func (w *watch) called(at time.Duration) {
+// countCall counts a native call that passed the interrupt check at the time at.
+func (w *callCounter) countCall(at time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.end == 0 {
@@ -181,8 +181,8 @@ func (w *watch) called(at time.Duration) {
 	}
 }
 
-// released is told when a lease has been given up.
-func (w *watch) released(lock.ReleaseEvent) {
+// released prints the counts after a lock was released.
+func (w *callCounter) released(lock.ReleaseEvent) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.end = 0
@@ -191,7 +191,7 @@ func (w *watch) released(lock.ReleaseEvent) {
 	}
 }
 
-// discard is a log that nobody reads.
+// discard discards log records.
 type discard struct{}
 
 func (discard) Log(string, string, value.Map) {}

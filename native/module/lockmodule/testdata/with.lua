@@ -3,7 +3,19 @@ local function count(...) return select("#", ...), ... end
 local n, ran, a, b, c = count(native.lock.with("a", function() return 1, nil, nil end))
 assert(n == 4 and ran == true and a == 1 and b == nil and c == nil)
 assert(count(native.lock.with("a", nil, function() end)) == 1)
-assert(count(native.lock.with("a", {}, function(...) assert(select("#", ...) == 0) end, "not passed on")) == 1)
+assert(count(native.lock.with("a", {}, function(...) assert(select("#", ...) == 0) end)) == 1)
+
+-- What isn't taken is refused, so that options behind the function are not lost.
+local function refused(text, ...)
+  local ok, err = pcall(...)
+  assert(not ok and tostring(err):find(text, 1, true), tostring(err))
+end
+local function nothing() end
+refused("bad argument #3 to 'with' (options come before the function: name, options, function)", native.lock.with, "a", nothing, { lease_ms = 5 })
+refused("bad argument #3 to 'turn' (options come before the function: name, options, function)", native.lock.turn, "a", nothing, { lease_ms = 5 })
+refused("bad argument #3 to 'with' (no value expected: it takes 2)", native.lock.with, "a", nothing, 5)
+refused("bad argument #4 to 'with' (no value expected: it takes 3)", native.lock.with, "a", {}, nothing, "not passed on")
+assert(native.lock.with("a", {}, nothing, nil, nil))
 
 -- turn returns just what fn returned.
 assert(count(native.lock.turn("a", function() end)) == 0)

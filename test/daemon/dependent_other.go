@@ -1,9 +1,0 @@
-//go:build !linux
-
-package daemon
-
-import "os/exec"
-
-// dependent does nothing: there is no such request outside Linux. A test that
-// ends in order still ends its server.
-func dependent(*exec.Cmd) {}
