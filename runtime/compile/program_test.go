@@ -141,7 +141,7 @@ func (g *generator) statement(depth int) {
 	case 8:
 		g.line("%s.%s = %s", g.table(), g.pick("x", "y"), g.number(3))
 	case 9:
-		g.line("%s = %s", g.element(), g.number(2))
+		g.line("%s = %s", g.element(), g.item(2))
 	case 10, 11:
 		g.conditional(depth)
 	case 12, 13, 14:
@@ -178,7 +178,7 @@ func (g *generator) local() {
 		a, b := g.name("n", &g.numbers), g.name("n", &g.numbers)
 		g.line("local %s, %s = two(%s)", a, b, value)
 	case 4:
-		value := fmt.Sprintf("{x = %s, %s, id(%s)}", g.number(2), g.number(2), g.number(1))
+		value := fmt.Sprintf("{x = %s, %s, id(%s)}", g.number(2), g.item(2), g.item(1))
 		g.line("local %s = %s", g.name("t", &g.tables), value)
 	}
 }
@@ -208,7 +208,7 @@ func (g *generator) multiple() {
 			values = append(values, g.number(2))
 		case 5:
 			targets = append(targets, g.element())
-			values = append(values, g.number(2))
+			values = append(values, g.item(2))
 		}
 	}
 	if g.chance(4) { // one call for the last two
@@ -379,7 +379,12 @@ func (g *generator) element() string {
 	return g.table() + "[" + key + "]"
 }
 
-// number writes an expression whose value is a number.
+// item writes an expression whose value isn't nil: a list with holes has several
+// lengths.
+func (g *generator) item(depth int) string { return "((" + g.number(depth) + ") or 4)" }
+
+// number writes an expression whose value is a number, or what a function gives
+// that the program defines.
 func (g *generator) number(depth int) string {
 	if depth <= 0 || g.chance(3) {
 		if g.chance(3) {
@@ -399,7 +404,11 @@ func (g *generator) number(depth int) string {
 		if g.chance(5) { // of whole numbers, and without the sign of zero: the interpreter's % is C's fmod
 			return fmt.Sprintf("(whole(%s) %% %s + 0)", g.number(d), g.pick("2", "3", "-1", "-3", "'2'", "7"))
 		}
-		return fmt.Sprintf("(%s) %s %s", g.operandOf(d), g.pick("*", "*", "/", "^"), g.pick("2", "3", "-1", "'2'", "0.7"))
+		operator, operand := g.pick("*", "*", "/", "^"), g.pick("2", "3", "-1", "'2'", "0.7")
+		if g.jumps && operator == "/" {
+			operand = g.pick("3", "-1", "0.7") // LuaJIT writes exact halves of a digit otherwise than C
+		}
+		return fmt.Sprintf("(%s) %s %s", g.operandOf(d), operator, operand)
 	case 4:
 		return fmt.Sprintf("-(%s)", g.operandOf(d))
 	case 5:

@@ -24,7 +24,7 @@ func New() native.Module {
 		Name: "json",
 		Funcs: []native.Func{
 			{Name: "encode", Do: encode, Args: 1},
-			{Name: "decode", Do: decode, Args: 1},
+			{Name: "decode", Do: decode, Args: 2},
 			native.ListFunc(),
 		},
 		Values: map[string]lua.LValue{"null": native.LuaNull()},
