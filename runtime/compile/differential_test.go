@@ -38,7 +38,7 @@ local function show(v)
   if type(v) ~= "number" then return type(v) == "string" and v or type(v) == "boolean" and tostring(v) or type(v) end
   if v ~= v then return "nan" end
   if v == 1/0 then return "inf" elseif v == -1/0 then return "-inf" elseif v == 0 then return "0" end
-  return string.format("%.9g", v)
+  return string.format("%.9g", v * (1 + 2^-40)) -- no number lies between two digits: LuaJIT rounds it otherwise than C
 end
 function emit(...) for i = 1, select("#", ...) do out[#out + 1] = show((select(i, ...))) end out[#out + 1] = ";" end
 function burn() fuel = fuel - 1 if fuel < 0 then error("burnt") end end
@@ -240,7 +240,7 @@ func show(v lua.LValue) string {
 		case f == 0:
 			return "0"
 		default:
-			return fmt.Sprintf("%.9g", f)
+			return fmt.Sprintf("%.9g", f*(1+1.0/(1<<40)))
 		}
 	case lua.LString, lua.LBool:
 		return v.String()

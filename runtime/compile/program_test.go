@@ -404,11 +404,7 @@ func (g *generator) number(depth int) string {
 		if g.chance(5) { // of whole numbers, and without the sign of zero: the interpreter's % is C's fmod
 			return fmt.Sprintf("(whole(%s) %% %s + 0)", g.number(d), g.pick("2", "3", "-1", "-3", "'2'", "7"))
 		}
-		operator, operand := g.pick("*", "*", "/", "^"), g.pick("2", "3", "-1", "'2'", "0.7")
-		if g.jumps && operator == "/" {
-			operand = g.pick("3", "-1", "0.7") // LuaJIT writes exact halves of a digit otherwise than C
-		}
-		return fmt.Sprintf("(%s) %s %s", g.operandOf(d), operator, operand)
+		return fmt.Sprintf("(%s) %s %s", g.operandOf(d), g.pick("*", "*", "/", "^"), g.pick("2", "3", "-1", "'2'", "0.7"))
 	case 4:
 		return fmt.Sprintf("-(%s)", g.operandOf(d))
 	case 5:
