@@ -77,7 +77,7 @@ var promises = []mutant{
 		"i.Cause != Deadline || i.owner != len(r.deadlines)", "i.Cause != Deadline",
 		"./native/vm", "TestDeadlineOutsideWins"},
 	{"a deadline expires even if the function returns late", "native/vm/within.go",
-		"r.interrupt = nil\n\t\tr.checkLimits(now)\n", "_ = now\n",
+		"r.interrupt = nil\n\t\tif r.checkLimits(now) && before != nil {", "if false {",
 		"./native/vm", "TestDeadlineExpires"},
 	{"a lease can't be suspended", "native/vm/coroutine.go",
 		"if len(r.deadlines) > co.deadlinesAtResume {", "if false {",
