@@ -153,9 +153,9 @@ func (h *Host) resolve(i *invocation, it item) (t target, event any, failed *run
 	}
 	switch {
 	case t.tenant == "":
-		return t, nil, runtime.Errorf(runtime.TenantUnknown, "nobody says whose event it is: it needs a route for %s", routeHint(it))
+		return t, nil, runtime.Errorf(runtime.TenantUnknown, "no tenant is named for this event: it needs a route for %s", routeHint(it))
 	case t.script == "":
-		return t, nil, runtime.Errorf(runtime.ScriptNotFound, "nobody says which script is to run: it needs a route for %s", routeHint(it))
+		return t, nil, runtime.Errorf(runtime.ScriptNotFound, "no script is named for this event: it needs a route for %s", routeHint(it))
 	}
 	return t, it.event(message), nil
 }

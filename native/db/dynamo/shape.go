@@ -111,7 +111,7 @@ func (s *Store) checkBatch(keys []db.Key, out *dynamodb.BatchGetItemOutput) erro
 	// Each key is in one of the two at most, and once.
 	take := func(item attributes) error {
 		if key := rowKey(item); !wanted[key] {
-			return malformedAnswer("it has the key %q, which was not asked for or is there twice", key)
+			return malformedAnswer("it has the key %q, which was not requested or appears twice", key)
 		}
 		delete(wanted, rowKey(item))
 		return nil
