@@ -19,7 +19,7 @@ type item struct {
 	fields       value.Map
 	messageField string
 	encode       func(v any, max int64) ([]byte, *runtime.Error) // as of [runtime.Invocation]
-	bytesMax     int64                                           // of the response that the sender takes; 0 is the platform's
+	bytesMax     int64                                           // the largest response that the sender accepts; 0 is the platform's limit
 }
 
 // responseMax returns how large the response to an item may be.

@@ -33,7 +33,7 @@ type httpResponse struct {
 	body    string
 }
 
-// bytesMax returns how large a response the sender takes.
+// bytesMax returns the size of the largest response that the sender accepts.
 func (f responseFormat) bytesMax() int64 {
 	if f.loadBalancer {
 		return LoadBalancerBytesMax

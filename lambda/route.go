@@ -33,7 +33,7 @@ type Route struct {
 // MatchMax is the largest size of a Match in bytes.
 const MatchMax = pathMax
 
-// unreachable returns why nothing can be matched by a text, or "".
+// unreachable returns why a match can't match any event, or "".
 func unreachable(match string) string {
 	method, path, isPath := strings.Cut(match, " ")
 	if !strings.HasPrefix(path, "/") {
@@ -62,8 +62,8 @@ func isMethod(method, match string) bool {
 	return method == "" && ok && slices.Contains([]string{"ANY", "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}, strings.ToUpper(first))
 }
 
-// Unreachable returns why no event can get to a route, or "". Others are the
-// routes that there are besides.
+// Unreachable returns why no event can reach a route, or "". others are all other
+// routes.
 func (r Route) Unreachable(others []Route) string {
 	if why := unreachable(r.Match); why != "" || r.Match != defaultRoute {
 		return why

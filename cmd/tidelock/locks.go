@@ -153,8 +153,8 @@ func withLocks(cmd *cobra.Command, do func(context.Context, *locks) error) error
 	return do(ctx, &locks{program, id, unknown})
 }
 
-// list returns the locks, those that are free soonest first. A tenant that isn't
-// in the configuration may have some, if it was; without any it is a mistake.
+// list returns the locks; those that are free soonest come first. A tenant that has
+// left the configuration may have locks. One without any is an error.
 func (l *locks) list(ctx context.Context) ([]lock.LockInfo, error) {
 	all, err := lock.ListAll(ctx, l.Store, l.TableTime, l.tenant)
 	if err != nil {

@@ -86,7 +86,8 @@ func newProgram(c *config.Config, log *zap.Logger, more wire.Config) (*wire.Prog
 	return wire.New(more)
 }
 
-// inMemory is the name of the file that is none: data lasts as long as the command.
+// inMemory is the name that stands for a database in memory, which lasts as long as
+// the command.
 const inMemory = ":memory:"
 
 func openEmbedded(file string, clk *clock.Dual) (wire.Store, error) {

@@ -208,8 +208,8 @@ func readEvent(stdin io.Reader, event string) (any, *runtime.Error) {
 	return value, failed
 }
 
-// isFile reports whether an event that is no JSON is the name of a file, or looks
-// like one.
+// isFile reports whether an event that isn't JSON names a file, or looks like a
+// file's name.
 func isFile(event string) bool {
 	_, err := os.Stat(event)
 	return err == nil || len(event) < 256 && filepath.Ext(event) == ".json"

@@ -34,9 +34,8 @@ type reloader struct {
 	current *config.Config
 }
 
-// reload reads the configuration from where it was read at the start, and puts
-// it in the place of the one that there is: all of it, or nothing if anything in
-// it is wrong.
+// reload reads the configuration from the same sources as at the start, and
+// replaces the current one, or changes nothing if anything in it is wrong.
 func (r *reloader) reload() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,8 +9,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// operations maps what Lua 5.1 says of a value that an instruction can't be
-// carried out on to its words.
+// operations maps operations to the words of Lua 5.1's errors about them.
 const (
 	opCall   = "call"
 	opIndex  = "index"
@@ -19,8 +18,8 @@ const (
 	opLength = "get length of"
 )
 
-// explain words the text of an error that an instruction has raised on L as Lua
-// 5.1 does, and names the value that is to blame. Other texts stay as they are.
+// explain returns the error that an instruction has raised on L in the words of Lua
+// 5.1, with the name of the value that caused it. Other texts are returned unchanged.
 func explain(L *lua.LState, text string) string {
 	if !mayBeInstruction(text) {
 		return text
@@ -114,8 +113,8 @@ func indexedType(what string) (typ string, ok bool) {
 	return typ, ok
 }
 
-// callsHidden reports whether the instruction at s calls a function without the
-// script's doing: one of the compiler's, or a metamethod.
+// callsHidden reports whether the instruction at s calls a function that the script
+// doesn't call: an intrinsic, or a metamethod.
 func (s site) callsHidden() bool {
 	inst := s.inst()
 	if op := opcodeOf(inst); op != lua.OP_CALL && op != lua.OP_TAILCALL {
@@ -302,7 +301,7 @@ func hasMethod(v lua.LValue, event string) bool {
 	return ok && t.RawGetString(event) != lua.LNil
 }
 
-// arguments returns those of a call of a function of the compiler's.
+// arguments returns the arguments of a call of an intrinsic.
 func (s site) arguments() []operand {
 	inst := s.inst()
 	n := operandB(inst) - 1
@@ -342,7 +341,7 @@ func (s site) explainComparison(what string) string {
 	return text + s.named(wrong...)
 }
 
-// named names the operands that are to blame, in parentheses.
+// named returns the names of the operands that caused an error, in parentheses.
 func (s site) named(operands ...operand) string {
 	var names []string
 	for _, o := range operands {

@@ -134,8 +134,8 @@ func New(c Config) (*Program, error) {
 	return p, nil
 }
 
-// Reload makes another configuration count for what scripts may reach: hosts of
-// native.http and connections of native.sql. Runs keep the connections that they
+// Reload replaces what scripts may reach: hosts of native.http and connections of
+// native.sql. Runs keep the connections that they
 // have opened.
 func (p *Program) Reload(next *config.Config) {
 	old := p.config.Swap(next)

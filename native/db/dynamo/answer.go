@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// Headers by which an answer shows that it is the service's.
+// Headers that only the service's answers have.
 const (
 	headerRequestID = "X-Amzn-Requestid"
 	headerChecksum  = "X-Amz-Crc32"
 	contentType     = "application/x-amz-json-1.0"
 )
 
-// presizedMax bounds the buffer that is made for an answer before any of it has
-// come, because its header announces so much.
+// presizedMax bounds the buffer that is made for an answer from the length in its
+// header, before any of the body has come.
 const presizedMax = 1 << 20
 
 // doubt is why an answer is not believed.
@@ -75,8 +75,8 @@ func receive(trip *roundTrip, r *http.Response) (*http.Response, error) {
 	return r, nil
 }
 
-// checkOrigin returns a doubt if the headers are not the service's. Success is
-// believed with less ease than failure: emulators send no checksum with failures.
+// checkOrigin returns a doubt if the headers are not the service's. A success needs
+// a checksum; a failure doesn't, because emulators send none with failures.
 func checkOrigin(r *http.Response) *doubt {
 	switch {
 	case r.Header.Get(headerRequestID) == "":

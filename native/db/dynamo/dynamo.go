@@ -27,7 +27,7 @@
 // response of the service has a Date, even one that rejects the request; the Date
 // of a proxy's response is not used.
 //
-// # Whose answer it is
+// # Which answers are believed
 //
 // A response is the service's if its headers have a request id and the service's
 // type of content, and don't come from a cache. A success must also have the
