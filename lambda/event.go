@@ -13,8 +13,8 @@ import (
 type item struct {
 	sources []string // names of its source that routes may match, most exact first
 	message any      // what the sender wrote; it may be an envelope
-	public  bool     // anybody may be the sender: the message is no envelope
-	// fields are what the script sees besides the message, which is added to
+	public  bool     // anyone may be the sender, so the message is no envelope
+	// fields are what the script sees in addition to the message, which is added to
 	// them under messageField. If they are nil, it sees the message itself.
 	fields       value.Map
 	messageField string

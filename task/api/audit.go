@@ -27,7 +27,7 @@ func (a *API) audit(r *http.Request, c caller, act string, done bool, fields ...
 }
 
 // forwardedMax bounds what is logged of a header that a proxy adds to, and that
-// anybody can begin.
+// any caller can begin.
 const forwardedMax = 200
 
 // origin returns where a request came from: the address of its connection, and the

@@ -24,13 +24,13 @@ type Health struct {
 	name  string      // describes it in a text
 	file  bool        // it is the embedded engine
 
-	mu         sync.Mutex // guards what follows
-	read       streak     // failed reads without one that was answered in between
-	write      streak
-	logged     time.Time // when a failure was logged last; zero since an answer
-	text       string    // what was logged
-	answered   time.Time // when a write was answered last
-	questioned time.Time // when a question was asked last
+	mu       sync.Mutex // guards what follows
+	read     streak     // failed reads without one that was answered in between
+	write    streak
+	logged   time.Time // when a failure was logged last; zero since an answer
+	text     string    // what was logged
+	answered time.Time // when a write was answered last
+	checked  time.Time // when the last check was sent
 }
 
 // streak is a series of failures.
@@ -38,13 +38,13 @@ type streak struct {
 	n           int
 	first, last time.Time
 	err         error
-	decided     bool // by a question, which tries several times
+	decided     bool // by a check, which makes several attempts
 }
 
 const (
-	// questionPause is the shortest time between two questions, and how long an
+	// checkPause is the shortest time between two checks, and how long an
 	// answer to a write counts.
-	questionPause = time.Minute
+	checkPause = time.Minute
 	// A streak of streakMin failures over streakTime is more than a passing failure.
 	streakTime = 5 * time.Second
 	streakMin  = 3
@@ -154,12 +154,12 @@ func (h *Health) Problem() (check, reason string) {
 	return "", ""
 }
 
-// due reports whether it is time for a question.
+// due reports whether it is time for a check.
 func (h *Health) due(now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	failing := h.read.n > 0 || h.write.n > 0
-	return now.Sub(h.questioned) >= questionPause && (failing || now.Sub(h.answered) >= questionPause)
+	return now.Sub(h.checked) >= checkPause && (failing || now.Sub(h.answered) >= checkPause)
 }
 
 // readyLock is the name of the lock whose row the check writes. No script can
@@ -172,9 +172,9 @@ const readyLock = "native:ready"
 func (p *Program) CheckStore(ctx context.Context, id tenant.ID) error {
 	h := p.Health
 	h.mu.Lock()
-	h.questioned = time.Now()
+	h.checked = time.Now()
 	h.mu.Unlock()
-	err := p.ask(ctx, lock.Key{Tenant: id, Name: readyLock})
+	err := p.tryWrite(ctx, lock.Key{Tenant: id, Name: readyLock})
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func (p *Program) CheckStore(ctx context.Context, id tenant.ID) error {
 	return fmt.Errorf("%s can't be used: %w", h.name, outcome.Detailed(err))
 }
 
-func (p *Program) ask(ctx context.Context, key lock.Key) error {
+func (p *Program) tryWrite(ctx context.Context, key lock.Key) error {
 	if p.Health.file {
 		// Only what is written shows that there is room. The row has run out
 		// already when it is put.

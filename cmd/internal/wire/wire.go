@@ -54,7 +54,7 @@ type Config struct {
 	Listeners []string
 	// Modules are native modules that only this program has.
 	Modules []native.Module
-	// Observers observe runs, locks and blocked requests, besides the log.
+	// Observers observe runs, locks and blocked requests, in addition to the log.
 	Observers Observers
 }
 

@@ -8,7 +8,7 @@ const (
 	// below count as turnedDown.
 	turnedDown  class = iota
 	refused           // its condition did not hold
-	canceled          // a transaction was not made: its reasons say why
+	canceled          // a transaction was not made; its reasons are in the answer
 	conflicting       // not applied: a transaction on the same item is under way
 	throttled         // not applied: the load is too high
 	passing           // not applied, but it may be when it is sent again
