@@ -186,6 +186,7 @@ func (p *Program) CheckStore(ctx context.Context, id tenant.ID) error {
 	return fmt.Errorf("%s can't be used: %w", h.name, outcome.Detailed(err))
 }
 
+// tryWrite makes a write that changes no data.
 func (p *Program) tryWrite(ctx context.Context, key lock.Key) error {
 	if p.Health.file {
 		// Only what is written shows that there is room. The row has run out
