@@ -88,7 +88,10 @@ func (s *requireState) notFound(name string) string {
 	}
 	file := strings.ReplaceAll(name, ".", "/") + ".lua"
 	text := "the scripts' folder has no file " + file
-	if len(s.roots) != 1 {
+	switch n := len(s.roots); {
+	case n == 0:
+		return "the script has no folder of modules"
+	case n > 1:
 		text = fmt.Sprintf("none of the %d folders of scripts has a file %s", len(s.roots), file)
 	}
 	if near := s.nearest(file); near != "" {
