@@ -10,9 +10,12 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 ARG TARGETARCH
+# What the programs answer to "which version": this copy of the files has no history.
+ARG VERSION=unknown
+ENV LDFLAGS="-s -w -X github.com/tidelock-lua/tidelock/cmd/internal/build.version=${VERSION}"
 ENV CGO_ENABLED=0 GOOS=linux GOARCH=${TARGETARCH}
-RUN go build -pgo=test/bench/hook.pgo -trimpath -ldflags "-s -w" -o /out/usr/local/bin/tidelock ./cmd/tidelock
-RUN go build -pgo=test/bench/hook.pgo -tags lambda.norpc -trimpath -ldflags "-s -w" -o /out/usr/local/bin/bootstrap ./cmd/bootstrap
+RUN go build -pgo=test/bench/hook.pgo -trimpath -ldflags "$LDFLAGS" -o /out/usr/local/bin/tidelock ./cmd/tidelock
+RUN go build -pgo=test/bench/hook.pgo -trimpath -ldflags "$LDFLAGS" -o /out/usr/local/bin/bootstrap ./cmd/bootstrap
 RUN mkdir -p /out/app /out/etc/ssl/certs /out/usr/share \
  && cp /etc/ssl/certs/ca-certificates.crt /out/etc/ssl/certs/ \
  && cp -r /usr/share/zoneinfo /out/usr/share/

@@ -3,6 +3,9 @@
 # because it doubles the time of a cold build.
 PROFILE := test/bench/hook.pgo
 BIN     := bin
+# What the programs answer to "which version".
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+VERSION_FLAG := -X github.com/tidelock-lua/tidelock/cmd/internal/build.version=$(VERSION)
 
 .PHONY: help
 help: ## Print this list
@@ -42,15 +45,19 @@ sim-long: ## Run a million simulations of the locks, or SEEDS of them
 
 .PHONY: build
 build: ## Build bin/tidelock with the profile
-	go build -pgo=$(PROFILE) -trimpath -o $(BIN)/tidelock ./cmd/tidelock
+	go build -pgo=$(PROFILE) -trimpath -ldflags "$(VERSION_FLAG)" -o $(BIN)/tidelock ./cmd/tidelock
 
 .PHONY: bootstrap
 bootstrap: ## Build bin/bootstrap-*.zip for AWS Lambda (FUNCTION=folder adds its files)
 	for arch in arm64 amd64; do \
-		GOOS=linux GOARCH=$$arch CGO_ENABLED=0 go build -tags lambda.norpc -pgo=$(PROFILE) -trimpath -ldflags "-s -w" \
+		GOOS=linux GOARCH=$$arch CGO_ENABLED=0 go build -pgo=$(PROFILE) -trimpath -ldflags "-s -w $(VERSION_FLAG)" \
 			-o $(BIN)/bootstrap-$$arch ./cmd/bootstrap && \
 		go run ./cmd/bootstrap/pack $(BIN)/bootstrap-$$arch.zip $(BIN)/bootstrap-$$arch $(FUNCTION) || exit 1; \
 	done
+
+.PHONY: image
+image: ## Build the container image tidelock:VERSION
+	docker build --build-arg VERSION=$(VERSION) -t tidelock:$(VERSION) .
 
 .PHONY: bench
 bench: test-deps ## Run the benchmarks side by side and print ratios

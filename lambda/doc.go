@@ -28,7 +28,7 @@
 //
 // # SIGTERM
 //
-// The platform sends SIGTERM if an extension is registered, which aws-lambda-go
-// does, and kills the process 500 ms later. All runs are cancelled, each releases
+// The platform sends SIGTERM if an extension is registered, which Serve does, and
+// kills the process 500 ms later. All runs are cancelled, each releases
 // its locks, and the process exits.
 package lambda

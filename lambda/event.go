@@ -19,6 +19,15 @@ type item struct {
 	fields       value.Map
 	messageField string
 	encode       func(v any, max int64) ([]byte, *runtime.Error) // as of [runtime.Invocation]
+	bytesMax     int64                                           // of the response that the sender takes; 0 is the platform's
+}
+
+// responseMax returns how large the response to an item may be.
+func (it item) responseMax() int64 {
+	if it.bytesMax > 0 {
+		return it.bytesMax
+	}
+	return ResponseBytesMax
 }
 
 // event returns what the script sees.

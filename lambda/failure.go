@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/aws/aws-lambda-go/lambda/messages"
-	"go.uber.org/zap"
 
 	"github.com/tidelock-lua/tidelock/runtime"
 )
@@ -13,12 +12,12 @@ import (
 // into a header for its traces too.
 const framesMax = 50
 
-// failure returns an error for the platform, by value: of any other type
-// aws-lambda-go would make a message of its own. exit ends the process after the
+// failure returns an error for the platform, by value, as aws-lambda-go takes
+// it. exit ends the process after the
 // response.
 func failure(e *runtime.Error, exit bool) messages.InvokeResponse_Error {
 	out := messages.InvokeResponse_Error{
-		Type: string(e.Type), Message: e.Message,
+		Type: string(e.Type), Message: truncate(e.Message, messageMax),
 		ShouldExit: exit,
 	}
 	for _, f := range e.Stack[:min(len(e.Stack), framesMax)] {
@@ -29,40 +28,16 @@ func failure(e *runtime.Error, exit bool) messages.InvokeResponse_Error {
 	return out
 }
 
-// codeMax bounds an error code in a record, in bytes: a script may raise any.
-const codeMax = 200
-
-func truncateCode(code string) string {
-	if len(code) <= codeMax {
-		return code
-	}
-	return strings.ToValidUTF8(code[:codeMax], "") + "..."
-}
-
-// Bounds of an error in a record of the log, which collectors split at 16 KiB:
-// each byte of the message may take six there.
+// Bounds of an error in a response, in bytes: a script may raise any
+// code, and a message may quote a path or a key.
 const (
-	loggedMessageMax = 1500
-	loggedFramesMax  = 10
+	codeMax    = 200
+	messageMax = 8 << 10
 )
 
-// errorFields are an error in a record of the log.
-func errorFields(e *runtime.Error) []zap.Field {
-	message, cut := e.Message, len(e.Stack) > loggedFramesMax
-	if len(message) > loggedMessageMax {
-		message, cut = strings.ToValidUTF8(message[:loggedMessageMax], ""), true
+func truncate(text string, max int) string {
+	if len(text) <= max {
+		return text
 	}
-	fields := []zap.Field{
-		zap.String("errorType", string(e.Type)), zap.String("errorMessage", message), zap.Bool("retryable", e.Retryable),
-	}
-	if e.Code != "" {
-		fields = append(fields, zap.String("errorCode", truncateCode(e.Code)))
-	}
-	if len(e.Stack) > 0 {
-		fields = append(fields, zap.Any("stack", e.Stack[:min(len(e.Stack), loggedFramesMax)]))
-	}
-	if cut {
-		fields = append(fields, zap.Bool("truncated", true))
-	}
-	return fields
+	return strings.ToValidUTF8(text[:max], "") + "..."
 }

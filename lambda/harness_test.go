@@ -134,7 +134,18 @@ func (f *function) invoke(payload string, c call) (response, failed string) {
 	if c.AwsRequestID == "" {
 		c.AwsRequestID = "request-1"
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
+	return f.invokeUntil(time.Now().Add(c.timeout), payload, c)
+}
+
+// invokeAt is one invocation with a deadline.
+func (f *function) invokeAt(deadline time.Time) (response, failed string) {
+	f.t.Helper()
+	return f.invokeUntil(deadline, "", call{})
+}
+
+func (f *function) invokeUntil(deadline time.Time, payload string, c call) (response, failed string) {
+	f.t.Helper()
+	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
 	got, err := f.Invoke(lambdacontext.NewContext(ctx, &c.LambdaContext), []byte(payload))
 	if err == nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/value"
 	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/runtime/runlog"
 )
 
 // Config configures a host. Engine, Clock, Log and RunLog are required.
@@ -214,7 +215,7 @@ func (h *Host) logPanic(log *zap.Logger, p any) *runtime.Error {
 
 // logRefused logs an event for which no script was run.
 func (h *Host) logRefused(i *invocation, e *runtime.Error) {
-	i.log.Error("the event was refused", errorFields(e)...)
+	i.log.Error("the event was refused", runlog.ErrorFields(e)...)
 }
 
 // flush flushes for at most flushMax, and at most the remaining time.

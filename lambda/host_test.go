@@ -62,7 +62,7 @@ func TestInvokePanicEndsOneRunOnly(t *testing.T) {
 func TestLogHasOneRecordForAFailedRun(t *testing.T) {
 	inFakeTime(t, all("raise"), func(t *testing.T, f *function) {
 		f.want(`"the secret of an event"`, call{}, "", "Script.RuntimeError: ")
-		failed := f.log.FilterMessage("the run failed").All()
+		failed := f.log.FilterMessage("run failed").All()
 		if len(failed) != 1 {
 			t.Fatalf("got %v", f.log.All())
 		}

@@ -39,7 +39,7 @@ func readRequest(m value.Map) (request, *runtime.Error) {
 	event["params"], event["request_id"], event["authorizer"] = m["pathParameters"], context["requestId"], context["authorizer"]
 	r.item = item{
 		sources: requestNames(route, method, path, textOf(context, "domainName")), public: true,
-		fields: copyFields(nil, event), messageField: "body", encode: r.format.encode,
+		fields: copyFields(nil, event), messageField: "body", encode: r.format.encode, bytesMax: r.format.bytesMax(),
 	}
 	body, ok := m["body"].(string)
 	if !ok {

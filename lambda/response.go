@@ -33,6 +33,14 @@ type httpResponse struct {
 	body    string
 }
 
+// bytesMax returns how large a response the sender takes.
+func (f responseFormat) bytesMax() int64 {
+	if f.loadBalancer {
+		return LoadBalancerBytesMax
+	}
+	return ResponseBytesMax
+}
+
 // encode encodes the HTTP response that a script returned: nothing, or a table
 // with status, headers, cookies and body.
 func (f responseFormat) encode(v any, max int64) ([]byte, *runtime.Error) {
@@ -43,29 +51,33 @@ func (f responseFormat) encode(v any, max int64) ([]byte, *runtime.Error) {
 	_, tooLong := errors.AsType[*json.TooLongError](err)
 	switch {
 	case tooLong:
-		return nil, tooLarge(max)
+		return nil, f.tooLarge(max)
 	case err != nil:
 		return nil, runtime.Errorf(runtime.NotSerializable, "%s", err.Error())
 	}
 	text := f.render(r)
 	if int64(len(text)) > max {
-		return nil, tooLarge(max)
+		return nil, f.tooLarge(max)
 	}
 	return text, nil
 }
 
-func tooLarge(max int64) *runtime.Error {
-	return runtime.Errorf(runtime.ResultTooLarge, "the answer has more bytes than the %d that are allowed", max)
+func (f responseFormat) tooLarge(max int64) *runtime.Error {
+	whose := "are allowed"
+	if f.loadBalancer && max == LoadBalancerBytesMax {
+		whose = "a load balancer takes"
+	}
+	return runtime.Errorf(runtime.ResultTooLarge, "the answer has more bytes, as JSON with its headers, than the %d that %s", max, whose)
 }
 
 // failure returns the response to a request whose run failed. It doesn't tell the
 // client where in the script.
 func (f responseFormat) failure(e *runtime.Error, requestID string) []byte {
-	body := value.Map{"type": string(e.Type), "message": e.Message, "retryable": e.Retryable}
+	body := value.Map{"type": string(e.Type), "message": truncate(e.Message, messageMax), "retryable": e.Retryable}
 	if e.Code != "" {
-		body["code"] = strings.ToValidUTF8(e.Code, "\uFFFD")
+		body["code"] = strings.ToValidUTF8(truncate(e.Code, codeMax), "\uFFFD")
 	}
-	text, err := json.Encode(value.Map{"error": body, "request_id": requestID}, "error", responseBytesMax)
+	text, err := json.Encode(value.Map{"error": body, "request_id": requestID}, "error", ResponseBytesMax)
 	if err != nil {
 		text = []byte(`{}`) // not reached: its texts are short, and UTF-8
 	}

@@ -2,6 +2,7 @@ package lambda
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tidelock-lua/tidelock/runtime"
@@ -29,6 +30,52 @@ type Route struct {
 	Script string
 }
 
+// MatchMax is the largest size of a Match in bytes.
+const MatchMax = pathMax
+
+// unreachable returns why nothing can be matched by a text, or "".
+func unreachable(match string) string {
+	method, path, isPath := strings.Cut(match, " ")
+	if !strings.HasPrefix(path, "/") {
+		method, path, isPath = "", match, strings.HasPrefix(match, "/")
+	}
+	before, below := strings.CutSuffix(path, "/*")
+	switch {
+	case match != strings.TrimSpace(match):
+		return "it begins or ends with a blank, and no source of an event does"
+	case match == "*":
+	case strings.Contains(before, "*"), below && !isPath:
+		return `names are compared as they are: a * stands for what lies below a path, such as "/orders/*", or alone for all`
+	case isPath && method != strings.ToUpper(method):
+		return "methods are in capitals"
+	case isPath && strings.ContainsAny(path, "?#"):
+		return "a path is compared without its query"
+	case isMethod(method, match):
+		return "a path begins with /"
+	}
+	return ""
+}
+
+// isMethod reports whether a match that is no path begins with a method.
+func isMethod(method, match string) bool {
+	first, _, ok := strings.Cut(match, " ")
+	return method == "" && ok && slices.Contains([]string{"ANY", "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}, strings.ToUpper(first))
+}
+
+// Unreachable returns why no event can get to a route, or "". Others are the
+// routes that there are besides.
+func (r Route) Unreachable(others []Route) string {
+	if why := unreachable(r.Match); why != "" || r.Match != defaultRoute {
+		return why
+	}
+	for _, o := range others {
+		if o.Match == "/*" {
+			return `every path is below "/*", which counts before $default`
+		}
+	}
+	return ""
+}
+
 // routes are routes by their Match.
 type routes map[string]Route
 
@@ -42,8 +89,8 @@ func newRoutes(all []Route, tenants runtime.Directory) (routes, error) {
 		switch _, known := tenants[r.Tenant]; {
 		case r.Match == "":
 			return nil, fmt.Errorf("a route matches nothing")
-		case len(r.Match) > pathMax:
-			return nil, fmt.Errorf("route %.80q...: it has more than %d bytes", r.Match, pathMax)
+		case len(r.Match) > MatchMax:
+			return nil, fmt.Errorf("route %.80q...: it has more than %d bytes", r.Match, MatchMax)
 		case r.Tenant == "" && r.Script == "":
 			return nil, fmt.Errorf("route %q: it has neither tenant nor script", r.Match)
 		case r.Tenant != "" && !known:

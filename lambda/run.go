@@ -13,8 +13,15 @@ import (
 	"github.com/tidelock-lua/tidelock/runtime/runlog"
 )
 
-// responseBytesMax is the largest response that the platform takes.
-const responseBytesMax = 6 << 20
+// Bounds of a response in bytes, as it leaves: JSON with its headers, and with a
+// body that isn't text as base64.
+const (
+	// ResponseBytesMax is what the platform takes.
+	ResponseBytesMax = 6 << 20
+	// LoadBalancerBytesMax is what a load balancer takes. Of more it makes status
+	// 502.
+	LoadBalancerBytesMax = 1 << 20
+)
 
 // serveHTTP runs a script for an HTTP request. Errors are HTTP responses too.
 func (h *Host) serveHTTP(i *invocation, m value.Map) ([]byte, *runtime.Error) {
@@ -52,7 +59,7 @@ func (h *Host) run(i *invocation, it item) (r *runtime.Result) {
 	if r.Error != nil && r.Error.Type == runtime.Timeout && shortened {
 		r.Error.Message = i.timedOut(inv.Limits.Timeout).Message
 	}
-	runRecord.Write(i.log.With(zap.String("tenantId", string(inv.Tenant)), zap.String("script", inv.Script), zap.String("runId", inv.ID)), r)
+	runRecord.Write(i.log, r, runlog.Run(string(inv.Tenant), inv.Script, inv.ID)...)
 	return r
 }
 
@@ -68,7 +75,7 @@ func (h *Host) invocation(i *invocation, it item) (*runtime.Invocation, *runtime
 	}
 	inv.ID = runtime.NewID(h.Clock.Now().Wall)
 	inv.Event, inv.Encode = event, it.encode
-	inv.Limits.ResultBytes = min(inv.Limits.WithDefaults().ResultBytes, responseBytesMax)
+	inv.Limits.ResultBytes = min(inv.Limits.WithDefaults().ResultBytes, it.responseMax())
 	inv.Log = h.RunLog(i.log, inv)
 	return inv, nil
 }
@@ -101,10 +108,7 @@ func (h *Host) await(i *invocation, inv *runtime.Invocation) *runtime.Result {
 	return &runtime.Result{ID: inv.ID, Error: runtime.Errorf(runtime.Timeout, "the run has not come back from a native call")}
 }
 
-var runRecord = runlog.Record{
-	Message: "the run succeeded", Level: zap.DebugLevel,
-	FailedMessage: "the run failed", FailedLevel: zap.ErrorLevel, ErrorFields: errorFields,
-}
+var runRecord = runlog.Record{Level: zap.DebugLevel, FailedLevel: zap.ErrorLevel}
 
 // compileTime bounds the time for compiling scripts ahead.
 const compileTime = 2 * time.Second
@@ -140,6 +144,6 @@ func (h *Host) compileOne(ctx context.Context, log *zap.Logger, id, name string)
 		failed = h.Engine.Compile(ctx, inv.Script, inv.Source)
 	}
 	if failed != nil && ctx.Err() == nil {
-		log.Warn("a script can't be compiled", append(errorFields(failed), zap.String("script", name))...)
+		log.Warn("a script can't be compiled", append(runlog.ErrorFields(failed), zap.String("script", name))...)
 	}
 }

@@ -17,10 +17,15 @@ type timeBudget struct {
 	deadline time.Duration // the platform's; 0 is none
 }
 
+// totalMax bounds an invocation's time, so that no sum with it overflows: the
+// platform's deadline is any number.
+const totalMax = 10 * 365 * 24 * time.Hour
+
 // newTimeBudget returns the budget of an invocation that begins now and may take
-// total. The configured margin is extended by a fiftieth of total; at most half
-// of total is kept.
+// total, at most ten years. The configured margin is extended by a fiftieth of
+// total; at most half of total is kept. A deadline that has passed leaves nothing.
 func newTimeBudget(now, total, margin time.Duration) timeBudget {
+	total = max(min(total, totalMax), 0)
 	margin = max(min(margin+total/50, total/2), 0)
 	// A deadline that has passed must not become 0, which is none.
 	return timeBudget{total: total, margin: margin, deadline: max(now+total, 1)}
@@ -34,7 +39,7 @@ func (b timeBudget) scriptTime(now time.Duration) time.Duration {
 	if b.deadline == 0 {
 		return unlimited
 	}
-	return b.deadline - b.margin - now
+	return min(b.total-b.margin, b.deadline-b.margin-now)
 }
 
 // hostDeadline returns when the last request of a run must have been answered

@@ -164,7 +164,7 @@ func TestLogRecordOfAFailedRunIsBounded(t *testing.T) {
 	source := "(function() local function " + name + "(n) if n > 0 then local x = " + name + `(n - 1) return x end error(string.rep("\1", 100000), 0) end local x = ` + name + "(100) return x end)()"
 	inFakeTime(t, returning(source), func(t *testing.T, f *function) {
 		f.want("", call{}, "", "Script.RuntimeError: ")
-		records := f.log.FilterMessage("the run failed").All()
+		records := f.log.FilterMessage("run failed").All()
 		if len(records) != 1 {
 			t.Fatalf("%d records", len(records))
 		}

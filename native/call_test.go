@@ -68,7 +68,7 @@ func TestErrorHasNoPositionWhereNoLuaRuns(t *testing.T) {
 		nativetest.New(t, nil).Expect(t, `[`+
 			`"bad argument #1 to 'sleep' (ms: got no value, want number)",`+
 			`"attempt to yield from outside a coroutine",`+
-			`"module 'absent' not found: the script has no folder of modules"]`, `
+			`"module 'absent' not found: this run has no folder of scripts"]`, `
 			local function message(...) return (select(2, pcall(...))) end
 			return { message(native.sleep), message(coroutine.yield), message(require, "absent") }`)
 	})

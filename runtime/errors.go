@@ -72,6 +72,9 @@ type Error struct {
 	Line, Column int
 	// Stack is the Lua stack, the innermost frame first.
 	Stack []Frame
+	// Cause is what the host knows besides, for its log alone: no result shows
+	// it. nil for most errors.
+	Cause error
 }
 
 // Frame is one function on a Lua stack.

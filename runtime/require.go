@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -59,7 +58,8 @@ func newRequire(compiler *compile.Compiler) *lua.LFunction {
 	})
 }
 
-// read returns the source of a module, or raises an error.
+// read returns the source of a module, or raises an error. One that is there and
+// can't be read ends the run.
 func (s *requireState) read(L *lua.LState, name string) string {
 	if len(name) <= moduleBytesMax && moduleName.MatchString(name) {
 		file := strings.ReplaceAll(name, ".", "/") + ".lua"
@@ -68,9 +68,14 @@ func (s *requireState) read(L *lua.LState, name string) string {
 			switch {
 			case err == nil:
 				return string(source)
-			case !errors.Is(err, fs.ErrNotExist):
+			case isMissing(err):
+			case leadsOut(err):
 				vm.Of(L).RecordIncident(err)
 				vm.Raise(L, "module '%.100s' can't be read", name)
+			default:
+				// A script that went on without the module might do something else
+				// than it would with it.
+				vm.Of(L).RaiseCancelled(unreadable(fmt.Sprintf("module '%.100s'", name), err))
 			}
 		}
 	}
@@ -90,9 +95,9 @@ func (s *requireState) notFound(name string) string {
 	text := "the scripts' folder has no file " + file
 	switch n := len(s.roots); {
 	case n == 0:
-		return "the script has no folder of modules"
+		return "this run has no folder of scripts"
 	case n > 1:
-		text = fmt.Sprintf("none of the %d folders of scripts has a file %s", len(s.roots), file)
+		text = fmt.Sprintf("none of the %d folders of scripts has a file %s", n, file)
 	}
 	if near := s.nearest(file); near != "" {
 		text += fmt.Sprintf(", did you mean '%s'?", near)

@@ -44,7 +44,7 @@ func TestRequireSaysWhatWasTriedAndMeant(t *testing.T) {
 		{"lib/orders.lua", []fs.FS{own}, `names of modules have dots and no ending, write require("lib.orders")`},
 		{"./util", []fs.FS{own}, `names of modules have dots and no ending, write require("util")`},
 		{"../util", []fs.FS{own}, "a name is made of letters, digits, _ and -, with dots for folders"},
-		{"util", nil, "the script has no folder of modules"},
+		{"util", nil, "this run has no folder of scripts"},
 	} {
 		inFakeTime(t, func(t *testing.T, h *harness) {
 			r := h.Invoke(t.Context(), runtime.Invocation{Tenant: "a", Script: "test.lua", Source: `require("` + test.name + `")`, Scripts: test.roots})

@@ -145,6 +145,9 @@ func interruptError(in *vm.Interrupt, limits tenant.Limits) *Error {
 		if errors.As(in.Reason, &shutdown) {
 			return Errorf(HostShutdown, "%s", shutdown.Error())
 		}
+		if e, ok := errors.AsType[*Error](in.Reason); ok {
+			return e
+		}
 		return Errorf(Cancelled, "cancelled: %v", in.Reason)
 	}
 	unit := ""

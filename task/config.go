@@ -3,6 +3,7 @@ package task
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -44,6 +45,10 @@ type Config struct {
 	Retention Retention
 	// Schedules start scripts at their due times.
 	Schedules []schedule.Schedule
+	// LameDuck is how long the host goes on to serve after the request to stop,
+	// while it already says that it isn't ready. It is part of StopTimeout. The
+	// default 0 disables it.
+	LameDuck time.Duration
 	// StopTimeout is the time from the request to stop until the process is
 	// killed, as the platform has it set. The default is 30 s.
 	StopTimeout time.Duration
@@ -56,6 +61,15 @@ type Config struct {
 	// Log takes one record for each run, and what an operator should know. nil
 	// disables it.
 	Log *zap.Logger
+	// Audit takes one record for each act of an operator or tenant that changes
+	// something. The default is Log with the name "audit".
+	Audit *zap.Logger
+	// Problems are why the host isn't ready, besides that it stops. nil disables
+	// it.
+	Problems func() []api.Problem
+	// Reload reads the configuration anew for POST /v1/reload, and calls
+	// [Host.Reload]. nil disables the resource.
+	Reload func() error
 	// RunLog returns the log of a run. nil disables it.
 	RunLog func(*runtime.Invocation) native.Logger
 	// Context adds to the context of a run what a request's header carries, its
@@ -81,6 +95,9 @@ type Events struct {
 	// Abandoned is called when a run didn't come back after its end and got its
 	// result without, Returned when it has come back after all.
 	Abandoned, Returned func(id tenant.ID)
+	// Unauthorized is called for a request without a valid token, with why:
+	// "missing" or "wrong".
+	Unauthorized func(reason string)
 	// Dropped is called when so many due times of a schedule are not run.
 	Dropped func(id tenant.ID, schedule string, times int)
 }
@@ -102,11 +119,22 @@ func (c Config) withDefaults() (Config, error) {
 		return c, err
 	}
 	c.StopTimeout, c.StopReserve = stop.Timeout, stop.Reserve
-	if len(c.Schedules) > 0 && (c.Clock == nil || c.Locks == nil || c.Store == nil || c.Table == nil) {
-		return c, errors.New("schedules need a clock, locks, their table and a store")
+	if left := c.StopTimeout - c.StopReserve; c.LameDuck < 0 || c.LameDuck > left {
+		return c, fmt.Errorf("lame duck %v: want at most %v, which is the stop timeout of %v without its reserve", c.LameDuck, left, c.StopTimeout)
+	}
+	if len(c.Schedules) > 0 {
+		if err := c.canSchedule(); err != nil {
+			return c, err
+		}
 	}
 	if c.Log == nil {
 		c.Log = zap.NewNop()
+	}
+	if c.Audit == nil {
+		c.Audit = c.Log.Named("audit")
+	}
+	if c.Problems == nil {
+		c.Problems = func() []api.Problem { return nil }
 	}
 	if c.RunLog == nil {
 		c.RunLog = runner.NoLog
@@ -115,4 +143,12 @@ func (c Config) withDefaults() (Config, error) {
 		c.Context = func(ctx context.Context, _ http.Header) context.Context { return ctx }
 	}
 	return c, nil
+}
+
+// canSchedule checks that there is what schedules need.
+func (c Config) canSchedule() error {
+	if c.Clock == nil || c.Locks == nil || c.Store == nil || c.Table == nil {
+		return errors.New("schedules need a clock, locks, their table and a store")
+	}
+	return nil
 }

@@ -3,7 +3,6 @@ package task
 import (
 	"context"
 	"runtime/debug"
-	"strings"
 
 	"go.uber.org/zap"
 
@@ -50,7 +49,7 @@ func (x *executor) call(inv *invocation, work runtime.Invocation) *runtime.Resul
 		return inv.failed(runner.Cancelled(cause))
 	}
 	return runner.Run(inv.ctx, x.engine, work, func(p any) {
-		x.logOf(inv).Error("a run panicked", zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
+		x.logOf(inv).Error("a run panicked", zap.Any("panic", p), zap.ByteString("goStack", debug.Stack()))
 	})
 }
 
@@ -91,29 +90,11 @@ func (x *executor) logOf(inv *invocation) *zap.Logger { return x.log.With(inv.fi
 
 // report tells log and metrics how an invocation ended.
 func (x *executor) report(inv *invocation, r *runtime.Result) {
-	fields := append(inv.fields(), zap.Bool("ok", r.Error == nil), zap.Float64("waitedMs", runlog.Millis(inv.waited())))
+	fields := append(inv.fields(), zap.Float64("waitedMs", runlog.Millis(inv.waited())))
 	runRecord.Write(x.log, r, fields...)
 	if ended := x.events.Ended; ended != nil {
 		ended(inv.tenant, r)
 	}
 }
 
-var runRecord = runlog.Record{
-	Message: "run ended", Level: zap.InfoLevel,
-	FailedMessage: "run failed", FailedLevel: zap.WarnLevel, ErrorFields: errorFields,
-}
-
-// messageMax is how much of an error's message is logged, in bytes.
-const messageMax = 2000
-
-func errorFields(e *runtime.Error) []zap.Field {
-	message := strings.ToValidUTF8(e.Message[:min(len(e.Message), messageMax)], "")
-	fields := []zap.Field{zap.String("errorType", string(e.Type)), zap.String("errorMessage", message)}
-	if e.Code != "" {
-		fields = append(fields, zap.String("errorCode", e.Code))
-	}
-	if e.Line > 0 {
-		fields = append(fields, zap.String("file", e.File), zap.Int("line", e.Line))
-	}
-	return fields
-}
+var runRecord = runlog.Record{Level: zap.InfoLevel, FailedLevel: zap.WarnLevel}

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tidelock-lua/tidelock/runtime"
@@ -22,6 +23,9 @@ type Host struct {
 	registry  *registry
 	queue     *queue
 	executor  executor
+
+	reloading sync.Mutex  // held by Reload
+	stopping  atomic.Bool // whether the host has been told to stop
 
 	runs           context.Context // ends when runs are cancelled because the host stops
 	cancelRuns     context.CancelFunc
@@ -49,7 +53,8 @@ func New(c Config) (*Host, error) {
 	h.runs, h.cancelRuns = context.WithCancel(context.Background())
 	h.api, err = api.New(api.Config{
 		Host: h, Tenants: c.Tenants, Tokens: c.Tokens, BytesInFlight: c.Limits.QueueBytes, Locks: c.Table,
-		Log: c.Log, Context: c.Context, Metrics: c.Metrics, Refused: c.Events.Refused,
+		Log: c.Log, Audit: c.Audit, Context: c.Context, Metrics: c.Metrics,
+		Refused: c.Events.Refused, Unauthorized: c.Events.Unauthorized, Reload: c.Reload,
 	})
 	if err != nil {
 		return nil, err
@@ -90,6 +95,10 @@ func (h *Host) Serve(ctx context.Context, l, internal net.Listener) error {
 	case <-ctx.Done():
 	case err = <-servers.Failed():
 	}
+	h.stopping.Store(true)
+	if err == nil {
+		err = h.lameDuck(servers)
+	}
 	h.refuse()
 	stopSchedules()
 	h.drain()
@@ -101,8 +110,71 @@ func (h *Host) Serve(ctx context.Context, l, internal net.Listener) error {
 // of Serve has ended.
 func (h *Host) ForceStop() { h.closeForceStop() }
 
-// Ready reports whether the host accepts invocations.
-func (h *Host) Ready() bool { return !h.registry.isClosed() }
+// lameDuck serves on for a while after the request to stop: who sends requests
+// may learn late that the host isn't ready any more.
+func (h *Host) lameDuck(servers *api.Servers) error {
+	if h.config.LameDuck == 0 {
+		return nil
+	}
+	timer := time.NewTimer(h.config.LameDuck)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-h.forceStop:
+	case err := <-servers.Failed():
+		return err
+	}
+	return nil
+}
+
+// Ready reports whether the host should be sent invocations.
+func (h *Host) Ready() bool { return len(h.Problems()) == 0 }
+
+// Problems are why the host isn't ready: none if it is.
+func (h *Host) Problems() []api.Problem {
+	if h.stopping.Load() || h.registry.isClosed() {
+		return []api.Problem{{Check: "stopping", Reason: "the host stops"}}
+	}
+	return h.config.Problems()
+}
+
+// Settings are what a host can change while it runs.
+type Settings struct {
+	Tenants   runtime.Directory
+	Tokens    []api.Token
+	Schedules []schedule.Schedule
+	Limits    Limits
+}
+
+// Reload puts other settings in the place of those that there are, all of them or
+// none: the error says what is wrong with them. Invocations that were accepted
+// keep what they were accepted with, and runs of schedules that have begun are
+// finished.
+func (h *Host) Reload(s Settings) error {
+	h.reloading.Lock()
+	defer h.reloading.Unlock()
+	limits, err := s.Limits.withDefaults()
+	if err != nil {
+		return err
+	}
+	setAccess, err := h.api.Reload(s.Tenants, s.Tokens)
+	if err != nil {
+		return err
+	}
+	if len(s.Schedules) > 0 {
+		if err := h.config.canSchedule(); err != nil {
+			return err
+		}
+	}
+	setSchedules, err := h.scheduler.Reload(s.Schedules, s.Tenants)
+	if err != nil {
+		return err
+	}
+	setAccess()
+	setSchedules()
+	h.queue.setLimits(limits)
+	return nil
+}
 
 // RunningFor reports whether some script has been running for d or longer.
 func (h *Host) RunningFor(d time.Duration) bool {
@@ -194,7 +266,7 @@ func (h *Host) drain() {
 		h.scheduler.Wait()
 	}()
 	stop := runner.StopTimes{Timeout: h.config.StopTimeout, Reserve: h.config.StopReserve}
-	cancelAt := time.NewTimer(stop.Timeout - stop.Reserve)
+	cancelAt := time.NewTimer(stop.Timeout - stop.Reserve - h.config.LameDuck)
 	defer cancelAt.Stop()
 	select {
 	case <-idle:

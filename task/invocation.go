@@ -18,6 +18,7 @@ type invocation struct {
 	script   string
 	schedule string // that it was started by, "" for a request
 	trace    string // id of the request's trace, "" for none
+	caller   string // name of the request's token, "" for none
 	timeout  time.Duration
 	accepted time.Time
 	key      requestKey        // by which the request can be repeated; none if it has no key
@@ -47,7 +48,7 @@ const overdueTime = 10 * time.Second
 // newInvocation makes an invocation of a request; ctx is the context of its run.
 func newInvocation(ctx context.Context, r api.Request) *invocation {
 	inv := &invocation{
-		id: r.Work.ID, tenant: r.Work.Tenant, script: r.Work.Script, trace: r.Trace,
+		id: r.Work.ID, tenant: r.Work.Tenant, script: r.Work.Script, trace: r.Trace, caller: r.Caller,
 		timeout: r.Work.Limits.WithDefaults().Timeout, accepted: time.Now(), done: make(chan struct{}),
 		state: api.Queued, work: r.Work, event: r.Event,
 	}

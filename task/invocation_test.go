@@ -31,13 +31,19 @@ func TestInvocationKeepsTheTextOfItsEventWhileItWaits(t *testing.T) {
 			return inv.(*invocation)
 		}
 		one, two := start(`{"ms":1000}`), start(`[[],[],[]]`)
+		one.mu.Lock()
+		two.mu.Lock()
 		if one.event != nil || two.work.Event != nil || string(two.event) != `[[],[],[]]` {
 			t.Errorf("got %q of what runs, %v and %q of what waits, want the text of the latter alone", one.event, two.work.Event, two.event)
 		}
+		two.mu.Unlock()
+		one.mu.Unlock()
 		<-two.Done()
 		if line, failure := two.Result(); failure != nil || !bytes.Contains(line, []byte(`"job.lua [[] [] []] 30s"`)) {
 			t.Errorf("got %s, want the event", line)
 		}
+		two.mu.Lock()
+		defer two.mu.Unlock()
 		if two.event != nil || two.work != nil {
 			t.Error("the event is kept with the result")
 		}

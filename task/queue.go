@@ -12,9 +12,8 @@ import (
 // queue hands out the slots in which scripts run. Whoever finds none free waits
 // in a [fair.Queue].
 type queue struct {
-	limits Limits
-
 	mu      sync.Mutex // guards what follows
+	limits  Limits
 	closed  bool
 	running int
 	tenants map[tenant.ID]*tenantUsage // those that run or wait
@@ -148,6 +147,19 @@ func (q *queue) usage(id tenant.ID) *tenantUsage {
 		q.tenants[id] = usage
 	}
 	return usage
+}
+
+// setLimits sets other limits, which count for what starts and waits from now
+// on.
+func (q *queue) setLimits(l Limits) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.limits = l
+	for id, usage := range q.tenants {
+		usage.limits = l.of(id)
+	}
+	for q.running < q.limits.Concurrency && q.startNext() {
+	}
 }
 
 // forget drops a tenant of which nothing runs or waits.

@@ -6,6 +6,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/runtime/runlog"
 	"github.com/tidelock-lua/tidelock/task/api"
 	"github.com/tidelock-lua/tidelock/tenant"
 )
@@ -84,11 +85,12 @@ func (inv *invocation) failed(e *runtime.Error) *runtime.Result {
 
 // fields identify the invocation in the log.
 func (inv *invocation) fields() []zap.Field {
-	fields := make([]zap.Field, 0, 8) // room for those of a run that ends well
-	fields = append(fields,
-		zap.String("tenantId", string(inv.tenant)), zap.String("script", inv.script), zap.String("runId", inv.id))
+	fields := runlog.Run(string(inv.tenant), inv.script, inv.id)
 	if inv.schedule != "" {
 		fields = append(fields, zap.String("schedule", inv.schedule))
+	}
+	if inv.caller != "" {
+		fields = append(fields, zap.String("caller", inv.caller))
 	}
 	if inv.trace != "" {
 		fields = append(fields, zap.String("traceId", inv.trace))

@@ -92,6 +92,14 @@ func configure(log **zap.Logger) (*lambda.Host, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A function that serves most of its events is better than none.
+	warnings, wrong := c.Check(tenants)
+	for _, warning := range warnings {
+		(*log).Warn(warning)
+	}
+	if wrong != nil {
+		(*log).Warn("not all of the configuration can work", zap.Error(wrong))
+	}
 	t, err := openTraces(c.Trace.Endpoint, *log)
 	if err != nil {
 		return nil, err

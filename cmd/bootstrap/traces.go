@@ -7,6 +7,7 @@ import (
 
 	"github.com/tidelock-lua/tidelock/cmd/internal/spans"
 	"github.com/tidelock-lua/tidelock/cmd/internal/wire"
+	"github.com/tidelock-lua/tidelock/lambda"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/runtime"
 )
@@ -23,7 +24,7 @@ func openTraces(endpoint string, log *zap.Logger) (*traces, error) {
 	if endpoint == "" {
 		return nil, nil
 	}
-	otlp, err := spans.NewOTLP(endpoint)
+	otlp, err := spans.NewOTLP(endpoint, nil, log) // never through a proxy
 	if err != nil {
 		return nil, err
 	}
@@ -41,16 +42,12 @@ func (t *traces) observers() wire.Observers {
 			Call: t.Call,
 			Begin: func(ctx context.Context, inv *runtime.Invocation) (context.Context, func(*runtime.Result)) {
 				// Not the variable of the environment, which several invocations would share.
-				header, _ := ctx.Value(traceHeader).(string)
+				header, _ := ctx.Value(lambda.TraceHeader).(string)
 				return t.Begin(spans.WithXRayParent(ctx, header), inv)
 			},
 		},
 	}
 }
-
-// traceHeader is the key under which aws-lambda-go puts the header into an
-// invocation's context.
-const traceHeader = "x-amzn-trace-id"
 
 // flush sends the spans that have ended: the environment may be frozen after the
 // response.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,7 @@ import (
 	"github.com/tidelock-lua/tidelock/cmd/internal/telemetry"
 	"github.com/tidelock-lua/tidelock/cmd/internal/wire"
 	"github.com/tidelock-lua/tidelock/runtime"
+	"github.com/tidelock-lua/tidelock/task"
 )
 
 func configCommand() *cobra.Command {
@@ -24,8 +26,10 @@ func configCommand() *cobra.Command {
 			Use:   "check",
 			Short: "Check the configuration without a request to anything",
 			Long: `Check the configuration without a request to anything: its keys and values, that
-the folders of tenants are there, and that secrets can be read. The exit code is
-2 if something is wrong; a deprecated key is a warning only.`,
+the folders of tenants and the scripts of routes and schedules are there, that
+secrets can be read, that events can get to each route, and that no limit is over
+its ceiling. The exit code is 2 if something is wrong; a deprecated key is a
+warning only.`,
 			Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error { return checkConfig(cmd) },
 		},
@@ -51,17 +55,22 @@ func checkConfig(cmd *cobra.Command) error {
 	if err := c.CheckSecrets(); err != nil {
 		return err
 	}
+	warnings, err := c.Check(tenants)
+	if err != nil {
+		return err
+	}
 	if err := checkTask(c, tenants); err != nil {
 		return err
 	}
+	warnings = append(slices.Clone(c.Warnings()), warnings...)
 	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
 		out := map[string]any{"ok": true}
-		if len(c.Warnings()) > 0 {
-			out["warnings"] = c.Warnings()
+		if len(warnings) > 0 {
+			out["warnings"] = warnings
 		}
 		return printJSON(cmd.OutOrStdout(), out)
 	}
-	for _, warning := range c.Warnings() {
+	for _, warning := range warnings {
 		fmt.Fprintln(cmd.OutOrStdout(), "warning:", printable(warning))
 	}
 	fmt.Fprintln(cmd.OutOrStdout(), "the configuration is good")
@@ -80,7 +89,7 @@ func checkTask(c *config.Config, tenants runtime.Directory) error {
 		return err
 	}
 	defer program.Close()
-	_, err = newTask(c, program, tenants, log, telemetry.NewMetrics())
+	_, err = newTask(c, program, tenants, log, telemetry.NewMetrics(), func(*task.Config) {})
 	return err
 }
 

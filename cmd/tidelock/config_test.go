@@ -53,3 +53,20 @@ func TestLogBeginsWithWarnings(t *testing.T) {
 		t.Errorf("got %s, %v; want one warning", text, err)
 	}
 }
+
+func TestConfigCheckFindsRoutesAndLimits(t *testing.T) {
+	inFolder(t, "tenants:\n  acme: {scripts: .}\nlambda:\n  routes:\n    - {match: /a, tenant: acme, script: missing}\n    - {match: get /b, tenant: acme}\n")
+	_, _, err := tidelock(t, "config", "check")
+	for _, want := range []string{
+		`tidelock.yaml:5: lambda.routes.0.script: tenant acme has no script "missing"`, `tidelock.yaml:6: lambda.routes.1.match: "get /b" matches nothing`,
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	inFolder(t, "lock: {max_lease: 2h}")
+	out, code, err := tidelock(t, "config", "check")
+	if want := "warning: tidelock.yaml:1: lock.max_lease: 2h0m0s is more than any run may take"; code != 0 || !strings.HasPrefix(out, want) {
+		t.Errorf("exit code %d, %v: %s; want %s", code, err, out, want)
+	}
+}

@@ -1,7 +1,11 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"time"
 
@@ -19,14 +23,8 @@ func healthcheckCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			client := &http.Client{Timeout: 3 * time.Second, Transport: &http.Transport{Proxy: nil}}
-			response, err := client.Get("http://" + c.Task.InternalListen + path)
-			if err != nil {
-				return fail(cmd, err)
-			}
-			defer response.Body.Close()
-			if response.StatusCode != http.StatusOK {
-				return fail(cmd, fmt.Errorf("%s answers %s", path, response.Status))
+			if err := checkHealth(cmd.Context(), "http://"+c.Task.InternalListen+path); err != nil {
+				return fail(cmd, fmt.Errorf("%s: %w", path, err))
 			}
 			if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
 				return printJSON(cmd.OutOrStdout(), map[string]any{"ok": true})
@@ -37,4 +35,43 @@ func healthcheckCommand() *cobra.Command {
 	cmd.Flags().StringVar(&path, "path", "/healthz", "what to ask for: /healthz, or /readyz")
 	cmd.Flags().String("internal-listen", "", "address of the task's health checks (default 127.0.0.1:9090)")
 	return cmd
+}
+
+const (
+	healthTime      = 3 * time.Second
+	healthAnswerMax = 64 << 10 // bytes
+)
+
+// checkHealth returns nil if a task answers at a URL that it is well. A page of
+// another program isn't its answer, whatever its status.
+func checkHealth(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, healthTime)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	client := &http.Client{
+		Transport:     &http.Transport{DisableKeepAlives: true}, // never through a proxy
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, healthAnswerMax))
+	var answer struct {
+		OK *bool `json:"ok"`
+	}
+	isAnswer := err == nil && json.Unmarshal(text, &answer) == nil && answer.OK != nil
+	switch {
+	case response.StatusCode == http.StatusOK && isAnswer && *answer.OK:
+		return nil
+	case err != nil:
+		return fmt.Errorf("the answer: %w", err)
+	case !isAnswer:
+		return fmt.Errorf("what answers %s is no task: want JSON with ok", response.Status)
+	}
+	return fmt.Errorf("the task answers %s: %s", response.Status, bytes.TrimSpace(text))
 }

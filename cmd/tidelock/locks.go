@@ -4,14 +4,19 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/tidelock-lua/tidelock/cmd/internal/config"
 	"github.com/tidelock-lua/tidelock/cmd/internal/wire"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/native/outcome"
+	"github.com/tidelock-lua/tidelock/native/spelling"
+	"github.com/tidelock-lua/tidelock/task/locktable"
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
@@ -55,7 +60,7 @@ func locksShowCommand() *cobra.Command {
 					return fail(cmd, err)
 				}
 				if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-					return printJSON(cmd.OutOrStdout(), lockFields(*found))
+					return printJSON(cmd.OutOrStdout(), locktable.StatusOf(*found))
 				}
 				describeLock(cmd.OutOrStdout(), l.tenant, *found)
 				return nil
@@ -106,7 +111,20 @@ holder has crashed frees itself when it runs out.`,
 // locks are the db locks of one tenant.
 type locks struct {
 	*wire.Program
-	tenant tenant.ID
+	tenant  tenant.ID
+	unknown error // says that the configuration has no such tenant; nil if it has
+}
+
+// unknownTenant returns an error if a configuration has tenants, but not this one.
+func unknownTenant(c *config.Config, name string) error {
+	if _, ok := c.Tenants[name]; ok || len(c.Tenants) == 0 {
+		return nil
+	}
+	known := slices.Sorted(maps.Keys(c.Tenants))
+	if near := spelling.Nearest(name, known); near != "" {
+		return fmt.Errorf("there is no tenant %q in the configuration, did you mean %q?", name, near)
+	}
+	return fmt.Errorf("there is no tenant %q in the configuration, known are %s", name, strings.Join(known, ", "))
 }
 
 // withLocks calls do with the locks of the configured store. A signal ends its
@@ -121,6 +139,10 @@ func withLocks(cmd *cobra.Command, do func(context.Context, *locks) error) error
 	if err != nil {
 		return err
 	}
+	unknown := unknownTenant(c, name)
+	if unknown != nil && cmd.Flags().Changed("tenant") && cmd.Name() == "exec" {
+		return unknown // it would exclude nobody
+	}
 	program, err := newProgram(c, newLog(c), wire.Config{})
 	if err != nil {
 		return err
@@ -128,14 +150,21 @@ func withLocks(cmd *cobra.Command, do func(context.Context, *locks) error) error
 	defer program.Close()
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
-	return do(ctx, &locks{program, id})
+	return do(ctx, &locks{program, id, unknown})
 }
 
-// list returns the locks, those that are free soonest first.
+// list returns the locks, those that are free soonest first. A tenant that isn't
+// in the configuration may have some, if it was; without any it is a mistake.
 func (l *locks) list(ctx context.Context) ([]lock.LockInfo, error) {
 	all, err := lock.ListAll(ctx, l.Store, l.TableTime, l.tenant)
+	if err != nil {
+		return nil, outcome.Detailed(err)
+	}
+	if len(all) == 0 && l.unknown != nil {
+		return nil, l.unknown
+	}
 	slices.SortStableFunc(all, func(a, b lock.LockInfo) int { return cmp.Compare(a.Left, b.Left) })
-	return all, err
+	return all, nil
 }
 
 // find returns one lock.

@@ -11,17 +11,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/task/locktable"
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
 // printLocks prints a table, or one line of JSON.
 func printLocks(cmd *cobra.Command, all []lock.LockInfo) error {
 	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-		fields := []map[string]any{}
+		list := []locktable.Status{}
 		for _, l := range all {
-			fields = append(fields, lockFields(l))
+			list = append(list, locktable.StatusOf(l))
 		}
-		return printJSON(cmd.OutOrStdout(), map[string]any{"locks": fields})
+		return printJSON(cmd.OutOrStdout(), map[string]any{"locks": list})
 	}
 	columns := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 	fmt.Fprintln(columns, "NAME\tHOLDER\tRUN\tSCRIPT\tAGE\tFREE IN")
@@ -67,14 +68,6 @@ func freeIn(l lock.LockInfo) string {
 
 // formatDuration rounds a duration to tenths of a second.
 func formatDuration(d time.Duration) string { return max(d, 0).Round(100 * time.Millisecond).String() }
-
-// lockFields returns the fields of a lock in JSON output.
-func lockFields(l lock.LockInfo) map[string]any {
-	return map[string]any{
-		"name": l.Name, "owner": l.Owner, "by": l.By.Attributes(), "start": l.Start.Time(), "until": l.Until.Time(),
-		"age_ms": l.Age.Milliseconds(), "left_ms": l.Left.Milliseconds(), "run_out": l.Left <= 0,
-	}
-}
 
 // printHolder reports that a lock was not free, and who holds it if that is known.
 func (l *locks) printHolder(ctx context.Context, w io.Writer, name string) {

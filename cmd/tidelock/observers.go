@@ -31,7 +31,7 @@ func newObservers(ctx context.Context, c *config.Config, log *zap.Logger, m *tel
 	}
 	var t *spans.Traces
 	if c.Trace.Endpoint != "" {
-		if t, err = telemetry.OpenTraces(ctx, c.Trace.Endpoint); err != nil {
+		if t, err = telemetry.OpenTraces(c.Trace.Endpoint, log); err != nil {
 			return w, done, err
 		}
 		w.Locks = append(w.Locks, t.Locks())

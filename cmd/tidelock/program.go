@@ -103,15 +103,23 @@ func (memoryStore) Close() error { return nil }
 // newLog returns the log of a command, on standard error, which begins with the
 // warnings of the configuration. Libraries log to it too.
 func newLog(c *config.Config) *zap.Logger {
+	log, _ := newLogs(c)
+	return log
+}
+
+// newLogs returns the log of a command, as newLog does, and the audit log, which
+// has all its records whatever the level of the log is.
+func newLogs(c *config.Config) (log, audit *zap.Logger) {
 	console := c.Log.Format == "console" || c.Log.Format == "auto" && isTerminal(os.Stderr)
 	var out io.Writer = os.Stderr
 	if console {
 		out = terminalLog{os.Stderr}
 	}
-	log := wire.NewLog(out, console).WithOptions(zap.IncreaseLevel(wire.Level(c.Log.Level)))
+	all := wire.NewLog(out, console)
+	log, audit = all.WithOptions(zap.IncreaseLevel(wire.Level(c.Log.Level))), all.Named("audit")
 	wire.RedirectStandardLog(log)
 	for _, warning := range c.Warnings() {
 		log.Warn(warning)
 	}
-	return log
+	return log, audit
 }

@@ -70,7 +70,12 @@ func runREPL(cmd *cobra.Command, name string) error {
 		defer editor.close()
 		console = editor
 	}
-	program, err := newProgram(c, log, wire.Config{Modules: []native.Module{repl.Module(console)}})
+	observers, done, err := newTraceObservers(cmd.Context(), c, log)
+	if err != nil {
+		return err
+	}
+	defer done()
+	program, err := newProgram(c, log, wire.Config{Modules: []native.Module{repl.Module(console)}, Observers: observers})
 	if err != nil {
 		return err
 	}

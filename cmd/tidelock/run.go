@@ -116,7 +116,7 @@ func newInvocation(cmd *cobra.Command, path string, f runFlags) (*runtime.Invoca
 	}
 	source, err := readSource(cmd.InOrStdin(), path)
 	if err != nil {
-		return nil, runtime.Errorf(runtime.ScriptNotFound, "%v", err)
+		return nil, runtime.SourceError(err)
 	}
 	if path == "-" {
 		path = "stdin"

@@ -24,7 +24,11 @@ func (f runFlags) openStreams(stdin io.Reader) stream.Streams {
 			if err != nil {
 				return nil, openError("open", err)
 			}
-			return stream.FromReader(file), nil
+			source, err := stream.FromFile(file)
+			if err != nil {
+				return nil, openError("open", err)
+			}
+			return source, nil
 		}
 	}
 	for name, path := range f.outputs {

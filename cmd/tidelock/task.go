@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	"maps"
-	"net"
 	"os"
 	"os/signal"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 	_ "time/tzdata" // schedules name zones, and a container may have none
 
@@ -44,7 +42,13 @@ func taskServeCommand() *cobra.Command {
 		Long: `Answer HTTP and keep schedules until a signal.
 
 SIGTERM or Ctrl-C ends the intake and lets what runs finish, within
-task.stop_timeout. A second one cancels what runs at once. The exit code is 0.`,
+task.stop_timeout. A second one cancels what runs at once. The exit code is 0.
+
+SIGHUP, like POST /v1/reload, reads the configuration anew: tenants, tokens,
+schedules and limits. If anything in it is wrong, the old one goes on.
+
+A configuration, a table or a listener that can't be used ends it at its start,
+with exit code 2.`,
 		Example: "  tidelock task serve --config tidelock.yaml",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return serve(cmd) },
@@ -55,27 +59,23 @@ task.stop_timeout. A second one cancels what runs at once. The exit code is 0.`,
 }
 
 func serve(cmd *cobra.Command) error {
-	c, err := loadConfig(cmd)
+	c, tenants, err := loadTask(cmd)
 	if err != nil {
 		return err
 	}
-	tenants, err := c.Directory()
-	if err != nil {
-		return err
-	}
-	log := newLog(c)
+	log, audit := newLogs(c)
 	metrics := telemetry.NewMetrics()
 	watch, done, err := newObservers(cmd.Context(), c, log, metrics)
 	if err != nil {
 		return err
 	}
 	defer done()
-	listener, err := net.Listen("tcp", c.Task.Listen)
+	listener, err := listen("task.listen", "listen", c.Task.Listen)
 	if err != nil {
 		return err
 	}
 	defer listener.Close()
-	internal, err := net.Listen("tcp", c.Task.InternalListen)
+	internal, err := listen("task.internal_listen", "internal-listen", c.Task.InternalListen)
 	if err != nil {
 		return err
 	}
@@ -87,12 +87,21 @@ func serve(cmd *cobra.Command) error {
 		return err
 	}
 	defer program.Close()
-	host, err := newTask(c, program, tenants, log, metrics)
+	reloads := &reloader{cmd: cmd, log: log, audit: audit, program: program, current: c}
+	host, err := newTask(c, program, tenants, log, metrics, func(t *task.Config) { t.Audit, t.Reload = audit, reloads.reload })
 	if err != nil {
 		return err
 	}
-	ctx, stop := stoppable(cmd.Context(), log, host.ForceStop)
+	reloads.host = host
+	if err := checkStore(cmd.Context(), c, program); err != nil {
+		return err
+	}
+	ctx, stop := stoppable(cmd.Context(), log, host.ForceStop, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
+	defer reloads.onSignal()()
+	if hasStore(c) {
+		go program.WatchStore(ctx, reloads.firstTenant)
+	}
 	log.Info("serving", zap.String("listen", listener.Addr().String()), zap.String("internalListen", internal.Addr().String()),
 		zap.Int("tenants", len(tenants)), zap.Int("schedules", len(c.Task.Schedules)), zap.Duration("stopTimeout", c.Task.StopTimeout.Value()))
 	if agent, after := os.Getenv("ECS_AGENT_URI"), c.Task.ProtectAfter.Value(); agent != "" && after > 0 {
@@ -103,37 +112,59 @@ func serve(cmd *cobra.Command) error {
 	return err
 }
 
-// newTask makes the host that the configuration describes.
-func newTask(c *config.Config, program *wire.Program, tenants runtime.Directory, log *zap.Logger, metrics *telemetry.Metrics) (*task.Host, error) {
+// newTask makes the host that the configuration describes; more sets what only
+// one that serves has.
+func newTask(c *config.Config, program *wire.Program, tenants runtime.Directory, log *zap.Logger, metrics *telemetry.Metrics, more func(*task.Config)) (*task.Host, error) {
 	hostName, _ := os.Hostname() // only shown, so it may be empty
-	return task.New(task.Config{
-		Engine: program.Engine, Tenants: tenants, Clock: program.Clock,
+	settings := taskSettings(c, tenants)
+	t := task.Config{
+		Engine: program.Engine, Tenants: settings.Tenants, Clock: program.Clock,
 		Locks: program.Locks, Store: program.Store, Table: program.Store,
-		Tokens: taskTokens(c), Schedules: taskSchedules(c),
-		Limits: task.Limits{
-			Concurrency: int(c.Task.MaxConcurrency), TenantConcurrency: int(c.Task.TenantMaxConcurrency),
-			ScriptConcurrency: int(c.Task.ScriptMaxConcurrency), QueueLength: int(c.Task.Queue),
-			Tenants: tenantLimits(c),
-		},
-		StopTimeout: c.Task.StopTimeout.Value(),
-		HostName:    hostName, Process: strconv.Itoa(os.Getpid()),
+		Tokens: settings.Tokens, Schedules: settings.Schedules, Limits: settings.Limits,
+		StopTimeout: c.Task.StopTimeout.Value(), LameDuck: c.Task.LameDuck.Value(),
+		HostName: hostName, Process: strconv.Itoa(os.Getpid()),
 		Metrics: metrics.Handler(),
 		Events:  metrics.Task(),
 		Context: telemetry.Extract,
 		Log:     log,
 		RunLog:  func(inv *runtime.Invocation) native.Logger { return wire.ScriptLog(log, inv) },
-	})
+	}
+	t.Problems = problems(program)
+	more(&t)
+	host, err := task.New(t)
+	if err != nil {
+		return nil, err
+	}
+	metrics.Ready(host.Problems)
+	return host, nil
+}
+
+// taskSettings are what a task can change while it serves.
+func taskSettings(c *config.Config, tenants runtime.Directory) task.Settings {
+	return task.Settings{
+		Tenants: tenants, Tokens: taskTokens(c), Schedules: taskSchedules(c),
+		Limits: task.Limits{
+			Concurrency: int(c.Task.MaxConcurrency), TenantConcurrency: int(c.Task.TenantMaxConcurrency),
+			ScriptConcurrency: int(c.Task.ScriptMaxConcurrency), QueueLength: int(c.Task.Queue),
+			Tenants: tenantLimits(c),
+		},
+	}
 }
 
 // taskTokens are the tokens of operators and tenants, whose form has been
 // checked with the configuration.
 func taskTokens(c *config.Config) (tokens []api.Token) {
+	add := func(text string, token api.Token) {
+		t, _ := config.ParseToken(text)
+		token.Name, token.SHA256 = t.Name, t.SHA256
+		tokens = append(tokens, token)
+	}
 	for _, text := range c.Task.OperatorTokens {
-		tokens = append(tokens, api.Token{SHA256: strings.TrimPrefix(text, "sha256:"), Operator: true})
+		add(text, api.Token{Operator: true})
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.Tenants)) {
 		for _, text := range c.Tenants[id].Tokens {
-			tokens = append(tokens, api.Token{SHA256: strings.TrimPrefix(text, "sha256:"), Tenant: tenant.ID(id)})
+			add(text, api.Token{Tenant: tenant.ID(id)})
 		}
 	}
 	return tokens
@@ -162,12 +193,12 @@ func taskSchedules(c *config.Config) (out []schedule.Schedule) {
 	return out
 }
 
-// stoppable returns a context that the first signal ends. The second one calls
+// stoppable returns a context that the first of these signals ends. The second one calls
 // forceStop.
-func stoppable(parent context.Context, log *zap.Logger, forceStop func()) (context.Context, func()) {
+func stoppable(parent context.Context, log *zap.Logger, forceStop func(), stopSignals ...syscall.Signal) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(parent)
 	signals := make(chan os.Signal, 2)
-	notifySignals(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	notifySignals(signals, stopSignals...)
 	over := make(chan struct{})
 	go func() {
 		for n := 0; ; n++ {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/vbauerster/mpb/v8"
@@ -78,13 +79,18 @@ func runBatch(cmd *cobra.Command, name string, f batchFlags) error {
 		above, progress, endProgress = progressBar(size)
 		log = wire.NewLog(terminalLog{above}, true).WithOptions(zap.IncreaseLevel(wire.Level(c.Log.Level)))
 	}
-	program, err := newProgram(c, log, wire.Config{HostKind: "task"})
+	observers, done, err := newTraceObservers(cmd.Context(), c, log)
+	if err != nil {
+		return err
+	}
+	defer done()
+	program, err := newProgram(c, log, wire.Config{HostKind: "task", Observers: observers})
 	if err != nil {
 		return err
 	}
 	defer program.Close()
 	forceStop := make(chan struct{})
-	ctx, stop := stoppable(cmd.Context(), log, sync.OnceFunc(func() { close(forceStop) }))
+	ctx, stop := stoppable(cmd.Context(), log, sync.OnceFunc(func() { close(forceStop) }), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	sum, err := batch.Run(ctx, batch.Config{
 		Engine: program.Engine, Tenants: tenants, Concurrency: f.concurrency, Ordered: f.ordered,
@@ -93,7 +99,7 @@ func runBatch(cmd *cobra.Command, name string, f batchFlags) error {
 		Incident: func(err error) { runlog.Incidents(log, err) },
 	}, in, cmd.OutOrStdout())
 	endProgress()
-	log.Info("batch ended", zap.Int("ok", sum.OK), zap.Int("failed", sum.Failed), zap.Bool("interrupted", ctx.Err() != nil), zap.Error(err))
+	log.Info("batch ended", zap.Int("succeeded", sum.OK), zap.Int("failed", sum.Failed), zap.Bool("interrupted", ctx.Err() != nil), zap.Error(err))
 	switch {
 	case ctx.Err() != nil:
 		return exitCode(runtime.HostShutdown.ExitCode())

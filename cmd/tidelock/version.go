@@ -3,9 +3,10 @@ package main
 import (
 	"fmt"
 	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/tidelock-lua/tidelock/cmd/internal/build"
 )
 
 func versionCommand() *cobra.Command {
@@ -15,13 +16,11 @@ func versionCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := struct {
-				Version string `json:"version"`
-				Go      string `json:"go"`
-				System  string `json:"system"`
-			}{"unknown", runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
-			if info, ok := debug.ReadBuildInfo(); ok {
-				v.Version = info.Main.Version
-			}
+				Version  string `json:"version"`
+				Revision string `json:"revision,omitempty"`
+				Go       string `json:"go"`
+				System   string `json:"system"`
+			}{build.Version(), build.Revision(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
 			if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
 				return printJSON(cmd.OutOrStdout(), v)
 			}

@@ -42,6 +42,17 @@ func withContext(err error, op, key string) error {
 	return &named
 }
 
+// notApplied adds to err, of a read on behalf of a write, that nothing was written.
+func notApplied(err error) error {
+	e, ok := errors.AsType[*outcome.Error](err)
+	if !ok {
+		return err
+	}
+	known := *e
+	known.Applied = outcome.AppliedNo
+	return &known
+}
+
 // contentionError makes the error for a write that lost every race.
 func contentionError(op, key string) error {
 	return &outcome.Error{

@@ -4,6 +4,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
@@ -14,31 +16,20 @@ const (
 	quotaEvery = 500 * time.Millisecond
 )
 
-// quota is a token bucket: it bounds the repetitions of one tenant's requests,
-// over all of its runs in this process. So a store that fails sees hardly more
-// requests than one that works, and a tenant whose partition is too hot leaves
-// the others their repetitions.
-type quota struct {
-	mu sync.Mutex // guards what follows
-	// full is the elapsed time at which the bucket is full again. Each repetition
-	// puts it off by quotaEvery.
-	full time.Duration
-}
+// quota bounds the repetitions of one tenant's requests, over all of its runs in
+// this process. So a store that fails sees hardly more requests than one that
+// works, and a tenant whose partition is too hot leaves the others their
+// repetitions.
+type quota struct{ bucket *rate.Limiter }
+
+func newQuota() *quota { return &quota{rate.NewLimiter(rate.Every(quotaEvery), quotaMax)} }
 
 // take takes one repetition at the elapsed time now, and reports whether there
 // was one. A nil quota has no bound.
 func (q *quota) take(now time.Duration) bool {
-	if q == nil {
-		return true
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	full := max(q.full, now) + quotaEvery
-	if full-now > quotaMax*quotaEvery {
-		return false
-	}
-	q.full = full
-	return true
+	// The bucket counts in wall time, which may be set: any fixed moment serves as
+	// the start of elapsed time.
+	return q == nil || q.bucket.AllowN(time.Unix(0, int64(now)), 1)
 }
 
 // quotas holds the quota of each tenant seen.
@@ -55,7 +46,7 @@ func (q *quotas) of(id tenant.ID) *quota {
 	}
 	one := q.byID[id]
 	if one == nil {
-		one = new(quota)
+		one = newQuota()
 		q.byID[id] = one
 	}
 	return one

@@ -85,6 +85,8 @@ func TestWriteUnderEachFault(t *testing.T) {
 	const (
 		lost, dropped, throttled = dbtest.ResponseLost, dbtest.RequestLost, dbtest.Throttled
 		conflict, down, denied   = dbtest.Conflict, dbtest.Unreachable, dbtest.Denied
+		cut, cutNo, cutFailure   = dbtest.SuccessCut, dbtest.RejectionCut, dbtest.FailureCut
+		foreign                  = dbtest.Foreign
 	)
 	for _, test := range []struct {
 		name   string
@@ -113,6 +115,18 @@ func TestWriteUnderEachFault(t *testing.T) {
 		{name: "a plain put is repeated, but the first attempt is in doubt", op: putPlain, faults: []dbtest.Fault{dropped}, applied: true, value: 2.0, attempts: 2, inDoubt: true},
 		{name: "a plain put of which every request is lost is unknown", op: putPlain, faults: repeat(dropped, 9), code: db.CodeUnknown, value: 1.0, attempts: 4, inDoubt: true},
 		{name: "an unknown put stays unknown when the next attempt is rejected", op: putPlain, faults: []dbtest.Fault{dropped, denied}, code: db.CodeUnknown, value: 1.0, attempts: 2, inDoubt: true},
+
+		{name: "a put whose rejection breaks off is repeated", op: putRev, faults: repeat(cutNo, 3), applied: true, value: 2.0, attempts: 4},
+		{name: "a put gives up after four rejections that break off", op: putRev, faults: repeat(cutNo, 9), code: db.CodeUnavailable, value: 1.0, attempts: 4},
+		{name: "a put with a revision recognises itself after a success that breaks off", op: putRev, faults: []dbtest.Fault{cut}, applied: true, value: 2.0, attempts: 2},
+		{name: "a put to something else is unknown", op: putRev, faults: repeat(foreign, 9), code: db.CodeUnknown, value: 1.0, attempts: 2, inDoubt: true},
+		{name: "a plain put to something else is unknown", op: putPlain, faults: repeat(foreign, 9), code: db.CodeUnknown, value: 1.0, attempts: 4, inDoubt: true},
+		{name: "a delete after a failure that breaks off is repeated", op: deleteRev, faults: []dbtest.Fault{cutFailure}, applied: true, attempts: 2},
+		{name: "an addition whose rejection breaks off is repeated", op: addOne, faults: repeat(cutNo, 2), applied: true, value: 2.0, attempts: 3},
+		{name: "an addition to something else is never sent again", op: addOne, faults: []dbtest.Fault{foreign}, code: db.CodeUnknown, value: 1.0, attempts: 2, inDoubt: true},
+		{name: "an addition whose success breaks off is looked up", op: addOne, faults: []dbtest.Fault{cut}, applied: true, value: 2.0, attempts: 2},
+		{name: "an update whose read is answered by something else", op: updateRow, faults: []dbtest.Fault{foreign, cutNo, cutFailure}, applied: true, value: 2.0, attempts: 5},
+		{name: "a transaction after broken answers is applied once", op: atomicAdd, faults: []dbtest.Fault{cut, cutNo, foreign}, applied: true, value: 2.0, attempts: 4},
 
 		{name: "a plain delete that finds nothing the second time is true", op: deletePlain, faults: []dbtest.Fault{lost}, applied: true, attempts: 2, inDoubt: true},
 		{name: "a delete with a revision that finds nothing the second time is unknown", op: deleteRev, faults: []dbtest.Fault{lost}, code: db.CodeUnknown, attempts: 2, inDoubt: true},

@@ -19,7 +19,7 @@ func (p *Partition) Update(ctx context.Context, scope RunScope, key string, chan
 	}
 	row, err := p.get(ctx, scope, "update", key, false)
 	if err != nil {
-		return nil, err
+		return nil, notApplied(err)
 	}
 	for n := 1; ; n++ {
 		value, err := change(row)

@@ -36,12 +36,8 @@ func tooManyInFlight(max int) error {
 }
 
 func notListed(t target) error {
-	return &outcome.Error{Code: CodeBlocked, Message: fmt.Sprintf("%s is not on the list of what may be reached%s", t, wayOut(t))}
-}
-
-// wayOut says how the operator allows a target.
-func wayOut(t target) string {
-	return fmt.Sprintf(": http.allow of the configuration, or --allow-net %s, adds it", t)
+	return &outcome.Error{Code: CodeBlocked, Message: fmt.Sprintf(
+		"%s is not on the list of what may be reached: add it to http.allow in the configuration, or on the command line by --allow-net %[1]s", t)}
 }
 
 func requestTooLarge(n int, max int64) error {
@@ -49,7 +45,8 @@ func requestTooLarge(n int, max int64) error {
 }
 
 func (f *fetch) redirectedElsewhere() error {
-	return &outcome.Error{Code: CodeBlocked, Message: fmt.Sprintf("%s redirects to what may not be reached", f.requested)}
+	return &outcome.Error{Code: CodeBlocked, Message: fmt.Sprintf(
+		"%s redirects to what may not be reached: a host that isn't in http.allow (--allow-net), or no URL of http or https", f.requested)}
 }
 
 func (f *fetch) tooManyRedirects() error {
@@ -116,7 +113,7 @@ func (f *fetch) classify(err error) *outcome.Error {
 	case errors.Is(context.Cause(f.ctx), errTimeout):
 		return newError(CodeTimeout, true, "took longer than %d ms", f.timeout().Milliseconds())
 	case errors.Is(err, errDenied):
-		return newError(CodeBlocked, false, "leads to an address that may not be reached")
+		return newError(CodeBlocked, false, "leads to an address that may not be reached: a private one needs an entry of its own in http.allow (--allow-net), as address:port")
 	case isDNS && dns.IsNotFound:
 		return newError(CodeDNS, false, "is no name that anybody knows")
 	case isDNS:

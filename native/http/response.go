@@ -2,6 +2,7 @@ package http
 
 import (
 	"context"
+	"fmt"
 	"io"
 	nethttp "net/http"
 
@@ -27,6 +28,22 @@ func (r *Response) RequestSent() bool {
 	u := r.fetch.upload
 	return u == nil || u.left.Load() == 0
 }
+
+// Describe returns what tells the author of a script why a body can't be read:
+// the page of a proxy has another status or content type.
+func (r *Response) Describe() string {
+	contentType := "no content type"
+	if text := r.Header.Get("Content-Type"); text != "" {
+		contentType = Printable(text)
+	}
+	return fmt.Sprintf("status %d, %s", r.Status, contentType)
+}
+
+// printableMax is the most of a header's value that an error shows, in bytes.
+const printableMax = 100
+
+// Printable returns the value of a header as it is shown in errors.
+func Printable(text string) string { return fmt.Sprintf("content type %.*q", printableMax, text) }
 
 // Read reads the body. With it and Close, a Response is a [stream.Source].
 func (r *Response) Read(ctx context.Context, p []byte) (int, error) {

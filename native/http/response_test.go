@@ -136,3 +136,77 @@ func TestStreamThatFailedIsNoLongerInFlight(t *testing.T) {
 		end
 		return codes`)
 }
+
+// answers are responses of which a part is missing, or which no server means.
+var answers = map[string]string{
+	"short":                "HTTP/1.1 200 OK\r\nContent-Length: 30\r\n\r\n{\"a\":1}\n",
+	"none":                 "HTTP/1.1 200 OK\r\nContent-Length: 30\r\n\r\n",
+	"no last chunk":        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n8\r\n{\"a\":1}\n\r\n",
+	"cut chunk":            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{\"a\":1}\n",
+	"cut size":             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n8\r\n{\"a\":1}\n\r\n1",
+	"cut trailer":          "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n8\r\n{\"a\":1}\n\r\n0\r\n",
+	"odd chunk":            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n{\"a\":1}\n\r\n0\r\n\r\n",
+	"two lengths":          "HTTP/1.1 200 OK\r\nContent-Length: 8\r\nContent-Length: 2\r\n\r\n{\"a\":1}\n",
+	"negative length":      "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n{\"a\":1}\n",
+	"gzip without its end": "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nConnection: close\r\n\r\n" + zipped(`{"a":1}` + "\n")[:20],
+	"gzip with bad sum":    "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nConnection: close\r\n\r\n" + badSum(zipped(`{"a":1}`+"\n")),
+	"gzip with more":       "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nConnection: close\r\n\r\n" + zipped(`{"a":1}`+"\n") + "more",
+	"no gzip":              "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 8\r\n\r\n{\"a\":1}\n",
+	"unknown coding":       "HTTP/1.1 200 OK\r\nTransfer-Encoding: br\r\n\r\n{\"a\":1}\n",
+	"cut header":           "HTTP/1.1 200 OK\r\nContent-Le",
+	"other protocol":       "SSH-2.0-OpenSSH_9.6\r\n",
+	"nothing":              "",
+}
+
+func zipped(text string) string {
+	var b strings.Builder
+	z := gzip.NewWriter(&b)
+	_, _ = io.WriteString(z, text) // into memory
+	_ = z.Close()
+	return b.String()
+}
+
+func badSum(text string) string { return text[:len(text)-5] + "\x01" + text[len(text)-4:] }
+
+func TestResponseThatIsNotWholeIsAnError(t *testing.T) {
+	for name, answer := range answers {
+		t.Run(name, func(t *testing.T) {
+			url, address := raw(t, func(c net.Conn, _ string) { _, _ = io.WriteString(c, answer) })
+			h := newHarness(t, []string{address})
+			h.expect(t, url, `["net_failed","net_failed","net_failed","net_failed","net_failed"]`, `
+				local function code(f)
+					local ok, err = pcall(f)
+					return ok and "a result" or err.code
+				end
+				local function stream() return native.http.get(url, { stream = true }).body end
+				return {
+					code(function() return native.http.get(url) end),
+					code(function() return native.http.post(url, { body = "x" }) end),
+					code(function() return stream():read_all() end),
+					code(function() for _ in stream():lines() do end end),
+					code(function() for _ in stream():json_lines() do end end),
+				}`)
+		})
+	}
+}
+
+func TestErrorsOfJSONDescribeTheResponse(t *testing.T) {
+	url, address := raw(t, func(c net.Conn, request string) {
+		kind := "Content-Type: text/html; charset=x\r\n"
+		if strings.Contains(request, "/none") {
+			kind = ""
+		}
+		_, _ = io.WriteString(c, "HTTP/1.1 502 Bad Gateway\r\n"+kind+"Content-Length: 6\r\n\r\n<html>")
+	})
+	h := newHarness(t, []string{address})
+	h.expect(t, url, `[true,true,true]`, `
+		local function says(text, f)
+			local ok, err = pcall(f)
+			return not ok and err.message:find(text, 1, true) ~= nil or err.message
+		end
+		return {
+			says('(status 502, content type "text/html; charset=x")', function() return native.http.get(url):json() end),
+			says('(status 502, content type "text/html; charset=x")', function() for _ in native.http.get(url, { stream = true }).body:json_lines() do end end),
+			says("(status 502, no content type)", function() return native.http.get(url .. "/none"):json() end),
+		}`)
+}

@@ -44,10 +44,10 @@ func (db *DB) pool(id tenant.ID, name string) (*pool, error) {
 	}
 	d := db.options.Drivers[c.Driver]
 	if d == nil {
-		return nil, &outcome.Error{Code: CodeUnavailable, Op: opOpen, Key: name, Message: fmt.Sprintf("this program has no driver %q", c.Driver)}
+		return nil, &outcome.Error{Code: CodeUnavailable, Op: opOpen, Key: name, Message: "this program doesn't have its driver"}
 	}
 	setDefault(&c.MaxOpen, defaultMaxOpen)
-	p := newPool(db, name, c, d)
+	p := newPool(db, id, name, c, d)
 	db.pools[key] = p
 	return p, nil
 }

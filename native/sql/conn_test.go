@@ -109,7 +109,7 @@ func TestControlForbidsAddresses(t *testing.T) {
 					return errors.New("it is metadata")
 				}
 			})
-			h.expect(t, `["sql_unavailable",false,"can't connect to \"localhost\": the host forbids its address"]`, `
+			h.expect(t, `["sql_unavailable",false,"can't connect to the server: the host forbids its address"]`, `
 				local ok, err = pcall(function() native.sql.open("main"):query("SELECT 1") end)
 				return { err.code, err.retryable, err.message }`)
 			for _, address := range dialled {

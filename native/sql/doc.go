@@ -30,9 +30,16 @@
 // used again. A transaction that its function doesn't commit is rolled back before
 // the function's error or interrupt is passed on.
 //
-// The password appears in no text: no driver parses a text that contains it,
-// errors are made from the server's message or from a table of our own, and what
-// is made passes a filter that knows every encoding of the password.
+// No error names the user, the host, the database or the password. While a session
+// is opened, texts are our own. Of a statement's errors a driver shows those texts
+// of the server that are known, by their number or SQLSTATE, to quote nothing but
+// the statement, its values, and what they refer to. No text is searched for the
+// password: what a script sees doesn't depend on it. The rest is for
+// [Options.Failed].
+//
+// Success is judged as strictly as failure. An answer has to confirm what was asked:
+// the tag and the number of rows, the state of the session after it. A driver that
+// panics over a malformed answer has got none.
 //
 // # Outcomes
 //
@@ -41,6 +48,7 @@
 //	the call had ended, bytes were held back    not applied
 //	the connection fails during a read          sql_unavailable
 //	the connection fails during a write         unknown: the locks around it are left to expire
+//	an answer makes no sense                    as if the connection had failed
 //	the call ends, the server answers           what it answers
 //	the call ends, the server doesn't answer    unknown
 package sql

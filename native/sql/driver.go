@@ -119,8 +119,28 @@ const (
 type Failure struct {
 	// Kind decides the code and the outcome of the error.
 	Kind Kind
-	// State is the SQLSTATE, "" if there is none.
-	State string
-	// Message is the server's, "" with NoResponse.
+	// State is the SQLSTATE, and Number the server's own one. Zero values stand
+	// for none.
+	State  string
+	Number int
+	// Message is what scripts may see of the text of a statement's error: nothing
+	// that comes from the [Connection] or from the server's machine, unless the
+	// statement contains it. Drivers choose it by the kind of the error, never by
+	// a search for such values, which would show a script whether it has guessed
+	// one of them. "" if nothing may be shown.
 	Message string
+	// Reason is a text of the driver that contains no values, of an error of any
+	// phase. "" if the driver has none.
+	Reason string
 }
+
+// Hinted is a driver's error with what may help the author of the statement.
+type Hinted struct {
+	Err  error
+	Hint string
+}
+
+func (h *Hinted) Error() string { return h.Err.Error() + " (" + h.Hint + ")" }
+
+// Unwrap returns the error.
+func (h *Hinted) Unwrap() error { return h.Err }

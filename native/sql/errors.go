@@ -1,14 +1,20 @@
 package sql
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
+	"regexp"
+	"strconv"
+	"strings"
 	"syscall"
+	"unicode"
 
 	"github.com/tidelock-lua/tidelock/native/outcome"
 )
@@ -63,7 +69,7 @@ var codes = map[Kind]outcome.Error{
 func (s *session) classify(op string, err error, c *call, writes bool) error {
 	p := s.pool
 	f := p.driver.Classify(err)
-	e := outcome.Error{Op: op, Key: p.name, Cause: p.cause(err)}
+	e := outcome.Error{Op: op, Key: p.name, Cause: cause(err)}
 	switch {
 	case s.conn.exceeded.Load():
 		e.Code, e.Message = CodeTooLarge, p.tooLarge()
@@ -72,17 +78,26 @@ func (s *session) classify(op string, err error, c *call, writes bool) error {
 		return callEnded()
 	case f.Kind == NoResponse && writes && c.sent.Load(), f.Kind == Unavailable && writes:
 		e.Code, e.Applied = CodeUnknown, outcome.AppliedUnknown
-		e.Message = fmt.Sprintf("the connection to %s broke off: whether the statement was carried out is not known", p.location())
+		e.Message = "whether the statement was carried out is not known: " + cmp.Or(f.Reason, "the connection broke off, or the answer made no sense")
 	case f.Kind == NoResponse:
 		e.Code, e.Retryable = CodeUnavailable, true
-		e.Message = fmt.Sprintf("the connection to %s broke off", p.location())
+		e.Message = "the connection broke off, or the answer made no sense"
 		e.Applied = applied(writes, false)
 	default:
+		if f.Kind == Denied && p.connection.File == "" {
+			f.Kind = Refused // the session is open: what is denied is the statement
+		}
 		e.Code, e.Retryable = codes[f.Kind].Code, codes[f.Kind].Retryable
-		e.Message = p.serverMessage(f)
+		e.Message = f.text(true, "the server refused the statement; only the log of the host has its text")
+		if h, ok := errors.AsType[*Hinted](err); ok {
+			e.Message += "; " + h.Hint
+		}
 		e.Applied = applied(writes, false)
+		if f.Message != "" {
+			return &e // what a script has caused, and sees, is no news for an operator
+		}
 	}
-	return &e
+	return p.report(&e)
 }
 
 // applied returns the outcome of a statement that has failed, "" if it only reads.
@@ -96,31 +111,55 @@ func applied(writes, sent bool) string {
 	return outcome.AppliedNo
 }
 
-// serverMessage returns the server's message as scripts may see it.
-func (p *pool) serverMessage(f Failure) string {
-	text := p.secrets.message(f.Message)
+// text returns a failure as scripts may see it: its numbers, and a text of the
+// driver, or in the phase of statements what may be shown of the server's.
+func (f Failure) text(statement bool, otherwise string) string {
+	text := f.Reason
+	if statement && f.Message != "" {
+		text = printable(f.Message)
+	}
+	if text == "" {
+		text = otherwise
+		if f.Number != 0 {
+			text = fmt.Sprintf("error %d: %s", f.Number, text)
+		}
+	}
 	if f.State != "" {
 		text = "SQLSTATE " + f.State + ": " + text
 	}
 	return text
 }
 
-// connectError returns the error of an attempt to open a session.
-func (p *pool) connectError(err error) error {
-	e := outcome.Error{Code: CodeUnavailable, Retryable: true, Key: p.name, Cause: p.cause(err)}
-	f := p.driver.Classify(err)
-	switch {
-	case f.Kind == Denied || f.Kind == Refused:
-		e.Retryable = false
-		e.Message = fmt.Sprintf("%s refused the connection: %s", p.location(), p.serverMessage(f))
-	case f.Kind != NoResponse:
-		e.Message = fmt.Sprintf("%s refused the connection: %s", p.location(), p.serverMessage(f))
-	default:
-		why, retryable := unreachable(err)
-		e.Retryable = retryable
-		e.Message = fmt.Sprintf("can't connect to %s: %s", p.location(), why)
+// messageMax is the most of a server's message that is shown, in bytes.
+const messageMax = 1000
+
+// printable returns a server's message as one line of text.
+func printable(text string) string {
+	text = strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) {
+			return ' '
+		}
+		return c
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+	if len(text) > messageMax {
+		text = strings.ToValidUTF8(text[:messageMax], "") + "..."
 	}
-	return &e
+	return text
+}
+
+// connectError returns the error of an attempt to open a session. Servers name
+// users, databases and addresses there, so nothing of their texts is shown.
+func (p *pool) connectError(err error, secret Secret) error {
+	e := outcome.Error{Code: CodeUnavailable, Retryable: true, Key: p.name, Cause: connectCause(err, secret)}
+	switch f := p.driver.Classify(err); f.Kind {
+	case NoResponse:
+		why, retryable := unreachable(err)
+		e.Retryable, e.Message = retryable, "can't connect to the server: "+why
+	default:
+		e.Retryable = f.Kind != Denied && f.Kind != Refused
+		e.Message = "the server refused the connection: " + f.text(false, "only the log of the host has its text")
+	}
+	return p.report(&e)
 }
 
 // unreachable returns why a server can't be reached, without addresses, and
@@ -153,17 +192,25 @@ func unreachable(err error) (why string, retryable bool) {
 	return "the connection failed", true
 }
 
-// location returns where the server is, as the configuration names it.
-func (p *pool) location() string {
-	if p.connection.File != "" {
-		return fmt.Sprintf("the file of %q", p.name)
-	}
-	return fmt.Sprintf("%q", p.connection.Host)
-}
+// cause returns an error with the text of err, and nothing else of it: some
+// errors of drivers contain their whole configuration.
+func cause(err error) error { return errors.New(err.Error()) }
 
-// cause returns an error with the text of err, without secrets: some errors of
-// drivers contain their whole configuration.
-func (p *pool) cause(err error) error { return errors.New(p.secrets.redact(err.Error())) }
+// credentials matches a user and a password in a connection string, which has
+// come into the name of a user or database by mistake.
+var credentials = regexp.MustCompile(`:[^\s:@/]+@`)
+
+// connectCause is [cause] for an error of an attempt to open a session. No script
+// has a part in its text, so one that contains the password may be dropped.
+func connectCause(err error, secret Secret) error {
+	text := credentials.ReplaceAllString(err.Error(), ":***@")
+	for _, form := range []string{string(secret), url.QueryEscape(string(secret)), url.PathEscape(string(secret)), strconv.Quote(string(secret))} {
+		if secret != "" && strings.Contains(text, strings.Trim(form, `"`)) {
+			return errors.New("the text of this error contains the password")
+		}
+	}
+	return errors.New(text)
+}
 
 func (p *pool) tooLarge() string {
 	return fmt.Sprintf("a row or result has more than %d bytes", p.db.options.ResultBytesMax)

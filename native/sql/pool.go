@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native/outcome"
+	"github.com/tidelock-lua/tidelock/tenant"
 )
 
 const (
@@ -26,10 +27,10 @@ const (
 // before new ones are opened, so there are never more sessions than slots.
 type pool struct {
 	db         *DB
+	tenant     tenant.ID
 	name       string
 	connection Connection
 	driver     Driver
-	secrets    redactor
 	slots      chan struct{}
 
 	mu        sync.Mutex // guards what follows
@@ -38,11 +39,34 @@ type pool struct {
 	returned  chan struct{} // closed, and made anew, when a session has been reset
 	sweep     *time.Timer   // closes sessions that have been idle for too long
 	closed    bool
+	reported  time.Duration // when Failed was last called, by ElapsedMax; 0 for never
 }
 
-func newPool(db *DB, name string, c Connection, d Driver) *pool {
+// reportPause is how long a pool reports no other failure.
+const reportPause = time.Second
+
+// report calls [Options.Failed].
+func (p *pool) report(e *outcome.Error) *outcome.Error {
+	failed := p.db.options.Failed
+	if failed == nil || e.Cause == nil {
+		return e
+	}
+	now := p.db.options.Clock.ElapsedMax()
+	p.mu.Lock()
+	recent := p.reported != 0 && now-p.reported < reportPause
+	if !recent {
+		p.reported = max(now, 1)
+	}
+	p.mu.Unlock()
+	if !recent {
+		failed(p.tenant, e)
+	}
+	return e
+}
+
+func newPool(db *DB, id tenant.ID, name string, c Connection, d Driver) *pool {
 	return &pool{
-		db: db, name: name, connection: c, driver: d,
+		db: db, tenant: id, name: name, connection: c, driver: d,
 		slots: make(chan struct{}, c.MaxOpen), returned: make(chan struct{}),
 	}
 }
@@ -155,27 +179,31 @@ func (p *pool) takeIdle(ctx context.Context) *session {
 // open opens a session.
 func (p *pool) open(ctx context.Context) (*session, error) {
 	t := Target{Connection: p.connection, ValueBytesMax: int(p.db.options.ResultBytesMax)}
+	if p.connection.File == "" {
+		if err := CheckHost(p.connection.Host); err != nil {
+			return nil, p.report(&outcome.Error{Code: CodeUnavailable, Key: p.name, Message: "its host is neither a name nor an address", Cause: err})
+		}
+	}
 	if p.connection.Password != nil {
 		password, err := p.connection.Password()
 		if err != nil {
-			return nil, &outcome.Error{Code: CodeUnavailable, Key: p.name, Message: "its password can't be read", Cause: err}
+			return nil, p.report(&outcome.Error{Code: CodeUnavailable, Key: p.name, Message: "its password can't be read", Cause: err})
 		}
 		t.Secret = Secret(password)
-		p.secrets.add(t.Secret)
 	}
 	conn := newNetConn(p.db.options.Control, p.db.options.ResultBytesMax+protocolBytes)
 	t.Dial = conn.dial
 	within, cancel := context.WithTimeout(ctx, p.db.options.ConnectMax)
 	defer cancel()
 	stop := context.AfterFunc(within, conn.cut)
-	raw, err := p.driver.Connect(within, t)
+	raw, err := p.connect(within, t)
 	inTime := stop()
 	if err != nil {
 		conn.cut()
 		if ctx.Err() != nil {
 			return nil, callEnded()
 		}
-		return nil, p.connectError(err)
+		return nil, p.connectError(err, t.Secret)
 	}
 	conn.setReady()
 	now := p.db.options.Clock.ElapsedMax()
@@ -185,6 +213,18 @@ func (p *pool) open(ctx context.Context) (*session, error) {
 		return nil, callEnded()
 	}
 	return s, nil
+}
+
+// connect is the driver's Connect, with its panics as errors; see session.protect.
+func (p *pool) connect(ctx context.Context, t Target) (raw Session, err error) {
+	if t.File == "" {
+		defer func() {
+			if r := recover(); r != nil {
+				err = malformed(r)
+			}
+		}()
+	}
+	return p.driver.Connect(ctx, t)
 }
 
 // put returns a session to the pool. It doesn't wait: the session is reset in the

@@ -21,6 +21,25 @@ type proxy struct {
 	opened  int
 	stalled bool
 	held    chan struct{} // closed when the next bytes are held back
+	fault   func(answer []byte) (changed []byte, cut bool)
+}
+
+// spoil lets fault change what the servers answer from now on, until it cuts the
+// connection.
+func (p *proxy) spoil(fault func(answer []byte) (changed []byte, cut bool)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fault = fault
+}
+
+// change applies the fault to an answer.
+func (p *proxy) change(answer []byte) (changed []byte, cut bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.fault == nil {
+		return answer, false
+	}
+	return p.fault(answer)
 }
 
 // withProxy puts a proxy in front of the connection's server.
@@ -53,7 +72,7 @@ func (p *proxy) accept() {
 		p.conns = append(p.conns, client, server)
 		p.opened++
 		p.mu.Unlock()
-		for _, pair := range [][2]net.Conn{{client, server}, {server, client}} {
+		for i, pair := range [][2]net.Conn{{client, server}, {server, client}} {
 			p.wg.Go(func() {
 				defer pair[1].Close()
 				buffer := make([]byte, 32<<10)
@@ -63,7 +82,11 @@ func (p *proxy) accept() {
 						return
 					}
 					p.pass()
-					if _, err := pair[1].Write(buffer[:n]); err != nil {
+					out, cut := buffer[:n], false
+					if i == 1 {
+						out, cut = p.change(out)
+					}
+					if _, err := pair[1].Write(out); err != nil || cut {
 						return
 					}
 				}

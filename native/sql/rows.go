@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
@@ -130,7 +131,10 @@ func (r *Rowset) fetch(ctx context.Context) {
 	r.used = s.pool.db.options.Clock.ElapsedMax()
 	if r.err = r.checkColumns(); r.err == nil {
 		c, err := s.do(ctx, r.readBatch)
+		c.sent.Store(true) // the statement was, before this call
 		switch {
+		case c.held.Load() && r.writes && r.resolve(ctx):
+			r.err = callEnded()
 		case err == nil && r.op == opQuery && r.bytes > s.pool.db.options.ResultBytesMax:
 			s.conn.exceeded.Store(true)
 			r.err = s.classify(r.op, errTooLarge, c, r.writes)
@@ -144,6 +148,24 @@ func (r *Rowset) fetch(ctx context.Context) {
 	if r.err != nil {
 		r.releaseSession()
 	}
+}
+
+// resolve reports whether the outcome of a statement that writes is known, though
+// its call has ended: the server may have reported it already, or does so now that
+// it was asked to cancel.
+func (r *Rowset) resolve(ctx context.Context) bool {
+	detached, cancel := context.WithTimeout(clock.Detach(ctx), rollbackGrace)
+	defer cancel()
+	_, err := r.session.doWith(detached, 0, func() (err error) {
+		for err == nil && !r.done {
+			err = r.readBatch()
+		}
+		return err
+	})
+	clear(r.batch)
+	r.batch, r.fetched, r.next = nil, 0, 0
+	r.session.unusable = true
+	return err == nil || r.session.isResponse(err)
 }
 
 // readBatch reads a batch of rows over the previous one.

@@ -72,18 +72,12 @@ func TestPasswordIsInNoOutput(t *testing.T) {
 			"a wrong password":  {func(c *sql.Connection) { c.Password = passwordOf(wrong) }, use, "refused the connection: SQLSTATE 28"},
 			"no password":       {func(c *sql.Connection) { c.Password = nil }, use, "sql_unavailable"},
 			"a wrong user":      {func(c *sql.Connection) { c.User = "unknown" }, use, "refused the connection: SQLSTATE 28"},
-			"a wrong database":  {func(c *sql.Connection) { c.Database = "nowhere" }, use, `nowhere`},
+			"a wrong database":  {func(c *sql.Connection) { c.Database = "nowhere" }, use, `there is no such database`},
 			"nothing listens":   {func(c *sql.Connection) { c.Port = port }, use, "nothing listens there"},
-			"a name that isn't": {func(c *sql.Connection) { c.Host = "no.such.host.invalid" }, use, `\"no.such.host.invalid\"`},
+			"a name that isn't": {func(c *sql.Connection) { c.Host = "no.such.host.invalid" }, use, "its name can't be resolved"},
 			"no trust":          {func(c *sql.Connection) { c.RootCAs = nil }, use, "its certificate is not trusted"},
 			"another name":      {func(c *sql.Connection) { c.Host = "127.0.0.2" }, use, "sql_unavailable"},
 			"no TLS":            {func(c *sql.Connection) { c.TLS = sql.TLSOff }, use, "it works"},
-			"wrong SQL": {func(*sql.Connection) {}, `return tostring(select(2, pcall(function()
-				native.sql.open("main"):query("SELEC " .. [[` + password + `]])
-			end)))`, "sql_failed in query"},
-			"the password in SQL": {func(*sql.Connection) {}, `return tostring(select(2, pcall(function()
-				native.sql.open("main"):query([[SELECT * FROM "` + strings.ReplaceAll(password, `"`, `""`) + `"]])
-			end)))`, "sql_failed in query"},
 		} {
 			t.Run(driver+"/"+name, func(t *testing.T) {
 				c := connection(t)

@@ -3,6 +3,7 @@ package sql
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native/clock"
@@ -55,12 +56,29 @@ func (s *session) doWith(ctx context.Context, grace time.Duration, f func() erro
 			s.unusable = true
 		}
 	}()
-	err := f()
+	err := s.protect(f)
 	if err != nil && !s.isResponse(err) {
 		s.unusable = true
 	}
 	return c, err
 }
+
+// protect calls f, which calls the driver. Those of servers panic over an answer
+// that is shorter than they expect; the session is unusable then, as after any
+// other answer that makes no sense.
+func (s *session) protect(f func() error) (err error) {
+	if s.pool.connection.File == "" {
+		defer func() {
+			if r := recover(); r != nil {
+				err = malformed(r)
+			}
+		}()
+	}
+	return f()
+}
+
+// malformed returns the error of an answer over which a driver has panicked.
+func malformed(panicked any) error { return fmt.Errorf("the answer is malformed: %v", panicked) }
 
 // isResponse reports whether err is what the server has answered.
 func (s *session) isResponse(err error) bool { return s.pool.driver.Classify(err).Kind != NoResponse }
@@ -68,7 +86,7 @@ func (s *session) isResponse(err error) bool { return s.pool.driver.Classify(err
 // interrupt ends a call: the server is asked to cancel, and if that doesn't make
 // the call return in time the connection is cut.
 func (s *session) interrupt(returned <-chan struct{}, grace time.Duration) {
-	s.pool.db.background(s.raw.Cancel)
+	s.pool.db.background(s.cancel)
 	late := time.NewTimer(grace)
 	defer late.Stop()
 	select {
@@ -77,6 +95,11 @@ func (s *session) interrupt(returned <-chan struct{}, grace time.Duration) {
 		s.conn.cut()
 		s.raw.Break()
 	}
+}
+
+// cancel asks the server to stop the statement.
+func (s *session) cancel(ctx context.Context) {
+	_ = s.protect(func() error { s.raw.Cancel(ctx); return nil }) // the connection is closed if it has no effect
 }
 
 // query sends a statement that returns rows.
@@ -152,10 +175,10 @@ func (s *session) close(ctx context.Context) {
 	if s.busy {
 		// A cancel request that arrives before the statement has no effect, and a
 		// loaded server may be slow to begin the statement.
-		s.pool.db.backgroundLater(s.raw.Cancel)
+		s.pool.db.backgroundLater(s.cancel)
 	}
 	s.conn.call.Store(nil)
 	s.conn.limitClose()
-	s.raw.Close(ctx, s.busy)
+	_ = s.protect(func() error { s.raw.Close(ctx, s.busy); return nil }) // the network connection is closed in any case
 	s.conn.cut()
 }

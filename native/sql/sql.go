@@ -3,12 +3,16 @@ package sql
 import (
 	"context"
 	"crypto/x509"
+	"errors"
+	"net/netip"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native/clock"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
@@ -50,6 +54,19 @@ type Connection struct {
 	ReadOnly bool
 }
 
+// hostPattern matches names. Addresses are parsed.
+var hostPattern = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_.])?$`)
+
+// CheckHost returns an error unless host is a name, an address, or the path of a
+// socket. Its text doesn't contain host, which may be a URL with a password: one
+// must neither be shown nor be looked up.
+func CheckHost(host string) error {
+	if _, err := netip.ParseAddr(host); err == nil || strings.HasPrefix(host, "/") || hostPattern.MatchString(host) {
+		return nil
+	}
+	return errors.New("want the name or address of a server, or the path of a socket, without scheme, user, password and port")
+}
+
 func (c Connection) overSocket() bool { return strings.HasPrefix(c.Host, "/") }
 
 // Options configure the databases of a process. Zero fields stand for their
@@ -65,6 +82,11 @@ type Options struct {
 	// Control is called before each network connection, with the address that the
 	// name has led to; an error forbids it. nil allows all.
 	Control func(network, address string, c syscall.RawConn) error
+	// Failed is called with errors that servers and networks have caused, whose
+	// texts scripts don't get as a whole: at most once per second for each
+	// connection of a tenant. Their Cause has the text, without the password. nil
+	// disables it.
+	Failed func(tenant.ID, *outcome.Error)
 	// WaitMax is how long a call waits for a connection while all are in use.
 	// The default is 5 s.
 	WaitMax time.Duration
@@ -84,7 +106,16 @@ type Options struct {
 	ResultBytesMax int64
 }
 
-const defaultMaxOpen = 4
+// Defaults of [Options] and of [Connection].
+const (
+	defaultMaxOpen     = 4
+	defaultWaitMax     = 5 * time.Second
+	defaultConnectMax  = 10 * time.Second
+	defaultIdleMax     = time.Minute
+	defaultLifeMax     = 30 * time.Minute
+	defaultCancelGrace = 30 * time.Millisecond
+	defaultResultBytes = 16 << 20
+)
 
 // DB is the databases of a process. It is safe for use by many goroutines.
 type DB struct {
@@ -103,12 +134,12 @@ type poolKey struct {
 
 // New makes the databases of a process. Nothing is opened yet.
 func New(o Options) *DB {
-	setDefault(&o.WaitMax, 5*time.Second)
-	setDefault(&o.ConnectMax, 10*time.Second)
-	setDefault(&o.IdleMax, time.Minute)
-	setDefault(&o.LifeMax, 30*time.Minute)
-	setDefault(&o.CancelGrace, 30*time.Millisecond)
-	setDefault(&o.ResultBytesMax, 16<<20)
+	setDefault(&o.WaitMax, defaultWaitMax)
+	setDefault(&o.ConnectMax, defaultConnectMax)
+	setDefault(&o.IdleMax, defaultIdleMax)
+	setDefault(&o.LifeMax, defaultLifeMax)
+	setDefault(&o.CancelGrace, defaultCancelGrace)
+	setDefault(&o.ResultBytesMax, defaultResultBytes)
 	return &DB{options: o, closing: make(chan struct{}), pools: map[poolKey]*pool{}}
 }
 

@@ -111,3 +111,32 @@ func skipToWord(text string) string {
 		text = rest
 	}
 }
+
+// Placeholders reports which marks of placeholders a statement has outside of
+// quotes and comments: ?, and a dollar sign before a digit.
+func Placeholders(text string) (question, dollar bool) {
+	for i := 0; i < len(text); i++ {
+		switch c, rest := text[i], text[i:]; {
+		case c == '\'' || c == '"' || c == '`':
+			i += skipTo(rest, string(c), 1)
+		case strings.HasPrefix(rest, "--"):
+			i += skipTo(rest, "\n", 0)
+		case strings.HasPrefix(rest, "/*"):
+			i += skipTo(rest, "*/", 2)
+		case c == '?':
+			question = true
+		case c == '$' && len(rest) > 1 && '0' <= rest[1] && rest[1] <= '9':
+			dollar = true
+		}
+	}
+	return question, dollar
+}
+
+// skipTo returns the index of the last byte of the first mark in text at or after
+// from, or of the last byte of text.
+func skipTo(text, mark string, from int) int {
+	if n := strings.Index(text[from:], mark); n >= 0 {
+		return from + n + len(mark) - 1
+	}
+	return len(text) - 1
+}

@@ -2,7 +2,6 @@ package sql
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/tidelock-lua/tidelock/native/outcome"
 )
@@ -99,7 +98,7 @@ func (t *Tx) brokenError(op string) error {
 	p := t.session.pool
 	return &outcome.Error{
 		Code: CodeUnavailable, Op: op, Key: p.name, Retryable: true, Applied: outcome.AppliedNo,
-		Message: fmt.Sprintf("the connection to %s broke off, or a statement was cut off: the transaction is rolled back", p.location()),
+		Message: "the connection broke off, or a statement was cut off: the transaction is rolled back",
 	}
 }
 

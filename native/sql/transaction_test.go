@@ -108,3 +108,35 @@ func TestTransactionIsRolledBackWithItsSession(t *testing.T) {
 		})
 	}
 }
+
+func TestProcedureThatEndsTheTransactionIsNoticed(t *testing.T) {
+	h := newHarness(t, map[string]sql.Connection{"main": toMariaDB(t)})
+	prepare(t, h)
+	for _, end := range []string{"COMMIT", "ROLLBACK"} {
+		h.expect(t, `["sql_unknown","unknown",true]`, `
+			local db = native.sql.open("main")
+			db:exec("DROP PROCEDURE IF EXISTS ends")
+			db:exec("CREATE PROCEDURE ends() BEGIN `+end+`; END")
+			local ok, err = pcall(db.transaction, db, function(tx)
+				tx:exec("UPDATE t SET x = 5")
+				tx:exec("CALL ends()")
+				tx:exec("UPDATE t SET x = 6") -- would commit by itself
+			end)
+			return { err.code, err.applied, err.message:find("has ended its transaction") ~= nil }`)
+		h.expect(t, map[string]string{"COMMIT": "5", "ROLLBACK": "1"}[end], `
+			local db = native.sql.open("main")
+			local x = db:query("SELECT x FROM t")[1].x
+			db:exec("UPDATE t SET x = 1")
+			return x`)
+	}
+}
+
+func TestStatementsCommitWhateverTheServersDefaultIs(t *testing.T) {
+	h := newHarness(t, map[string]sql.Connection{"main": toMariaDB(t)})
+	prepare(t, h)
+	h.expect(t, "true", `native.sql.open("main"):exec("SET GLOBAL autocommit = 0") return true`)
+	defer h.expect(t, "true", `native.sql.open("main"):exec("SET GLOBAL autocommit = 1") return true`)
+	fresh := newHarness(t, map[string]sql.Connection{"main": toMariaDB(t)})
+	fresh.expect(t, "1", `return native.sql.open("main"):exec("UPDATE t SET x = 9").affected`)
+	h.expect(t, "9", `return native.sql.open("main"):query("SELECT x FROM t")[1].x`)
+}

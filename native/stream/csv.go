@@ -154,7 +154,7 @@ func (r *CSV) readRecord() ([]string, error) {
 	if isBad && s.sourceErr != io.EOF && s.sourceErr != nil {
 		return nil, s.sourceErr // the record is only a symptom
 	} else if isBad {
-		return nil, &outcome.Error{Code: CodeCSV, Message: r.describe(bad), Cause: err}
+		return nil, &outcome.Error{Code: CodeCSV, Message: r.describe(bad) + s.described(), Cause: err}
 	}
 	return fields, err
 }

@@ -33,7 +33,7 @@ func (j *JSONLines) Next(c Caller, decode func(line []byte) (any, error)) (value
 				continue
 			}
 			if value, err = decode(line); err != nil {
-				return fail(CodeJSON, "", "line %d: %v", s.lines, err)
+				return fail(CodeJSON, "", "line %d: %v%s", s.lines, err, s.described())
 			}
 			return nil
 		}

@@ -72,6 +72,9 @@ func (s *Set) Close() {
 	}
 }
 
+// flagOf is the flag of the command line that names a stream, by the operation.
+var flagOf = map[string]string{"open": "stream", "create": "output"}
+
 // find returns the function that opens name, while the set may have one more
 // member.
 func find[T any](s *Set, op, name string, offered map[string]func() (T, error)) (func() (T, error), error) {
@@ -81,13 +84,9 @@ func find[T any](s *Set, op, name string, offered map[string]func() (T, error)) 
 		return nil, withContext(name, fail(CodeBusy, op, "%d streams are open in this run, which is the most", openMax))
 	case ok:
 		return open, nil
+	case len(offered) == 0:
+		return nil, withContext(name, fail(CodeUnknown, op, "there is none of this name: the host has named none; tidelock run names one by --%s %.64s=FILE", flagOf[op], name))
 	}
-	known := "the host has named none"
-	if len(offered) > 0 {
-		known = "the host has named " + strings.Join(slices.Sorted(maps.Keys(offered)), ", ")
-	}
-	return nil, withContext(name, fail(CodeUnknown, op, "there is none of this name: %s; tidelock run names one by --%s %.64s=FILE", known, flagOf[op], name))
+	names := slices.Sorted(maps.Keys(offered))
+	return nil, withContext(name, fail(CodeUnknown, op, "there is none of this name: the host has named %s; tidelock run names one by --%s %.64s=FILE", strings.Join(names, ", "), flagOf[op], name))
 }
-
-// flagOf is the flag of tidelock run that names what a function opens.
-var flagOf = map[string]string{"open": "stream", "create": "output"}

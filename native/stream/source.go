@@ -2,7 +2,10 @@ package stream
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"os"
 	"sync"
 
 	"github.com/tidelock-lua/tidelock/native/clock"
@@ -22,6 +25,10 @@ type Source interface {
 	// wait.
 	Close() error
 }
+
+// Describer is implemented by sources that know more about what they return: their
+// text is a part of errors about lines and records that can't be read.
+type Describer interface{ Describe() string }
 
 // Sink is where the bytes of an output go. One goroutine writes at a time.
 type Sink interface {
@@ -51,6 +58,35 @@ const readerBytes = 32 << 10
 // system returns from the read.
 func FromReader(r io.ReadCloser) Source {
 	return &reader{r: r, chunks: make(chan chunk, 1), closed: make(chan struct{})}
+}
+
+// FromFile is [FromReader] for a file, which has to have at least the bytes that
+// it had when it was opened: one that shrinks while it is read is an error rather
+// than the end. Other files than regular ones have no size.
+func FromFile(f *os.File) (Source, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if !info.Mode().IsRegular() {
+		return FromReader(f), nil
+	}
+	return FromReader(&wholeFile{f, info.Size()}), nil
+}
+
+// wholeFile is a file that must not end before left more bytes were read.
+type wholeFile struct {
+	*os.File
+	left int64
+}
+
+func (w *wholeFile) Read(p []byte) (int, error) {
+	n, err := w.File.Read(p)
+	w.left -= int64(n)
+	if err == io.EOF && w.left > 0 {
+		err = &outcome.Error{Code: CodeFailed, Message: fmt.Sprintf("the file has become shorter while it was read: %d bytes are missing", w.left)}
+	}
+	return n, err
 }
 
 type reader struct {

@@ -71,6 +71,14 @@ func (s *Stream) Close() error {
 	return s.closeSource()
 }
 
+// described returns the description of the source for an error, "" if it has none.
+func (s *Stream) described() string {
+	if d, ok := s.source.(Describer); ok {
+		return " (" + d.Describe() + ")"
+	}
+	return ""
+}
+
 // closeSource closes the source, once.
 func (s *Stream) closeSource() (err error) {
 	s.closing.Do(func() {

@@ -3,6 +3,7 @@ package stream_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -245,4 +246,30 @@ func (s *failingSource) Read(_ context.Context, p []byte) (int, error) { return 
 func (s *failingSource) Close() error {
 	*s.closed++
 	return nil
+}
+
+func TestRecordThatIsCutIsAnError(t *testing.T) {
+	caller := stream.Caller{Context: t.Context(), CheckInterrupt: func() {}, Charge: func(int) {}, Step: func(int) {}}
+	of := func(text string) *stream.Stream {
+		return stream.New(stream.FromReader(io.NopCloser(strings.NewReader(text))))
+	}
+	for _, text := range []string{"a,b\n1,\"tw", "a,b\n1,\"two\"\"", "a,b\n1", "a,b\n1,\"two\nlines"} {
+		records := of(text).CSV(stream.CSVOptions{})
+		_, _, err := records.Next(caller)
+		if err == nil {
+			_, _, err = records.Next(caller)
+		}
+		if known, ok := err.(*outcome.Error); !ok || known.Code != stream.CodeCSV {
+			t.Errorf("%q: got %v, want %s", text, err, stream.CodeCSV)
+		}
+	}
+	for _, text := range []string{`{"a":1`, `[1,`, `"x`, `tru`, `-`, `1e`} {
+		_, err := of(text).JSONLines(1000).Next(caller, func(line []byte) (any, error) {
+			var v any
+			return v, json.Unmarshal(line, &v)
+		})
+		if known, ok := err.(*outcome.Error); !ok || known.Code != stream.CodeJSON {
+			t.Errorf("%q: got %v, want %s", text, err, stream.CodeJSON)
+		}
+	}
 }

@@ -132,3 +132,9 @@ func (r *Run) RaiseLimit(limit Cause, value int64) {
 	r.setInterrupt(&Interrupt{Cause: limit, Value: value})
 	r.RaiseInterrupt()
 }
+
+// RaiseCancelled ends the whole run for a reason of the host's own.
+func (r *Run) RaiseCancelled(reason error) {
+	r.setInterrupt(&Interrupt{Cause: Cancelled, Reason: reason})
+	r.RaiseInterrupt()
+}

@@ -14,10 +14,7 @@ import (
 )
 
 func TestRecordWrite(t *testing.T) {
-	record := runlog.Record{
-		Message: "ended", Level: zap.DebugLevel, FailedMessage: "failed", FailedLevel: zap.WarnLevel,
-		ErrorFields: func(e *runtime.Error) []zap.Field { return []zap.Field{zap.String("errorType", string(e.Type))} },
-	}
+	record := runlog.Record{Level: zap.DebugLevel, FailedLevel: zap.WarnLevel}
 	used := map[string]any{"run": "1", "durationMs": 1.5, "instructions": int64(7), "dataOps": int64(2)}
 	for _, test := range []struct {
 		name   string
@@ -25,8 +22,11 @@ func TestRecordWrite(t *testing.T) {
 		level  string
 		fields map[string]any
 	}{
-		{"ended", nil, "debug", nil},
-		{"failed", runtime.Errorf(runtime.Timeout, "late"), "warn", map[string]any{"errorType": "Script.Timeout"}},
+		{"run ended", nil, "debug", map[string]any{"ok": true}},
+		{"run failed", runtime.Errorf(runtime.Timeout, "late"), "warn",
+			map[string]any{"ok": false, "errorType": "Script.Timeout", "errorMessage": "late", "retryable": false}},
+		{"run failed", &runtime.Error{Type: runtime.HostInternal, Message: "script \"a\" can't be read", Retryable: true, Cause: errors.New("too many open files")}, "warn",
+			map[string]any{"ok": false, "errorType": "Host.Internal", "errorMessage": "script \"a\" can't be read", "retryable": true, "cause": "too many open files"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			core, logs := observer.New(zap.DebugLevel)
@@ -35,7 +35,7 @@ func TestRecordWrite(t *testing.T) {
 				Error: test.failed, Incidents: []error{errors.New("a panic")},
 			}, zap.String("run", "1"))
 			all := logs.All()
-			if len(all) != 2 || all[0].Level != zap.ErrorLevel || all[0].ContextMap()["error"] != "a panic" {
+			if len(all) != 2 || all[0].Level != zap.ErrorLevel || all[0].ContextMap()["error"] != "a panic" || all[0].ContextMap()["run"] != "1" {
 				t.Fatalf("got %v, want a record of the incident and one of the run", all)
 			}
 			want := map[string]any{}

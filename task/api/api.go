@@ -2,8 +2,9 @@ package api
 
 import (
 	"context"
-	"fmt"
+	"net"
 	"net/http"
+	"sync/atomic"
 
 	"go.uber.org/zap"
 
@@ -27,6 +28,9 @@ type Config struct {
 	Locks locktable.Table
 	// Log takes what an operator should know. Required.
 	Log *zap.Logger
+	// Audit takes one record for each act of a caller that changes something.
+	// Required.
+	Audit *zap.Logger
 	// Context adds to the context of a run what a request's header carries.
 	// Required.
 	Context func(context.Context, http.Header) context.Context
@@ -35,27 +39,32 @@ type Config struct {
 	// Refused is told the error of an invocation that wasn't accepted. nil
 	// disables it.
 	Refused func(runtime.ErrorType)
+	// Unauthorized is told why a request has no valid token: "missing" or "wrong".
+	// nil disables it.
+	Unauthorized func(reason string)
+	// Reload reads the configuration anew; its error says why the old one goes on.
+	// nil disables it.
+	Reload func() error
 }
 
 // API is the HTTP API of a host.
 type API struct {
 	config   Config
-	keys     keyring
+	access   atomic.Pointer[access]
+	listens  atomic.Pointer[net.Addr] // nil before Serve
 	inFlight *bytesInFlight
+	refusals limiter // of records about requests without a valid token
 }
 
 // New makes an API. It is an error if a token is not valid.
 func New(c Config) (*API, error) {
-	keys, err := newKeyring(c.Tokens)
+	first, err := newAccess(c.Tenants, c.Tokens)
 	if err != nil {
 		return nil, err
 	}
-	for _, key := range keys {
-		if _, known := c.Tenants[key.caller.tenant]; !key.caller.operator && !known {
-			return nil, fmt.Errorf("a token is for tenant %s, which there is none of", key.caller.tenant)
-		}
-	}
-	return &API{config: c, keys: keys, inFlight: newBytesInFlight(c.BytesInFlight)}, nil
+	a := &API{config: c, inFlight: newBytesInFlight(c.BytesInFlight), refusals: limiter{pause: refusalPause}}
+	a.access.Store(first)
+	return a, nil
 }
 
 // handler answers one kind of request of a known caller.
@@ -71,40 +80,40 @@ func (a *API) Handler() http.Handler {
 		"DELETE /v1/invocations/{id}":                   a.cancel,
 		"GET /v1/tenants/{tenant}/locks":                a.listLocks,
 		"DELETE /v1/tenants/{tenant}/locks/{name...}":   a.freeLock,
-		"/": func(w http.ResponseWriter, r *http.Request, _ caller) { notFound(w) },
+		"POST /v1/reload":                               a.reload,
+		"/":                                             func(w http.ResponseWriter, r *http.Request, _ caller) { notFound(w) },
 	} {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			c, err := a.keys.caller(r)
-			if err != nil {
-				w.Header().Set("WWW-Authenticate", "Bearer")
-				refuse(w, runtime.Errorf(requestUnauthorized, "%v", err))
-				return
-			}
-			handle(w, r, c)
-		})
+		mux.HandleFunc(pattern, a.authorized(handle))
 	}
-	if len(a.keys) == 0 {
-		return a.protected(http.NewCrossOriginProtection().Handler(localOnly(mux)))
-	}
-	return a.protected(mux)
+	open := http.NewCrossOriginProtection().Handler(localOnly(mux))
+	return a.protected(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if len(a.access.Load().keys) == 0 {
+			open.ServeHTTP(w, r)
+		} else {
+			mux.ServeHTTP(w, r)
+		}
+	}))
 }
 
 // InternalHandler answers the platform: /healthz, /readyz and /metrics, under
 // any host name.
 func (a *API) InternalHandler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { respondHealth(w, true) })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { respondHealth(w, a.config.Host.Ready()) })
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { respondHealth(w, nil) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { respondHealth(w, a.config.Host.Problems()) })
 	if a.config.Metrics != nil {
 		mux.Handle("GET /metrics", a.config.Metrics)
 	}
 	return a.protected(mux)
 }
 
-func respondHealth(w http.ResponseWriter, ok bool) {
+func respondHealth(w http.ResponseWriter, problems []Problem) {
 	code := http.StatusOK
-	if !ok {
+	if len(problems) > 0 {
 		code = http.StatusServiceUnavailable
 	}
-	respond(w, code, map[string]bool{"ok": ok})
+	respond(w, code, struct {
+		OK       bool      `json:"ok"`
+		Problems []Problem `json:"problems,omitempty"`
+	}{len(problems) == 0, problems})
 }

@@ -6,6 +6,7 @@
 //	DELETE /v1/invocations/{id}                               cancel one
 //	GET    /v1/tenants/{tenant}/locks                         list locks
 //	DELETE /v1/tenants/{tenant}/locks/{name}                  free one
+//	POST   /v1/reload                                         reload the configuration
 //
 // A second port, for the platform alone, has /healthz, /readyz and /metrics.
 //
@@ -14,7 +15,8 @@
 // A token is an operator's or a tenant's. What belongs to another tenant does
 // not exist for a caller: the response is the same as for what isn't there.
 // Without any tokens, every caller is an operator, but only this machine is
-// answered, and no web page can make a browser call.
+// answered, and no web page can make a browser call. Tokens have names: what a
+// caller changes is in the audit log with the name of its token.
 //
 // # What a client can't do
 //

@@ -25,8 +25,17 @@ type Host interface {
 	// Cancel ends an invocation, if it isn't over. One that waits is over when
 	// Cancel returns, one that runs is over soon.
 	Cancel(id string, cause error)
-	// Ready reports whether the host accepts invocations.
-	Ready() bool
+	// Problems are why the host should be sent no invocations; none if it is
+	// ready.
+	Problems() []Problem
+}
+
+// Problem is a reason why a host isn't ready.
+type Problem struct {
+	// Check names what isn't well: "stopping", "table" or "file".
+	Check string `json:"check"`
+	// Reason says what is wrong, for operators.
+	Reason string `json:"reason"`
 }
 
 // Request is a request for an invocation.
@@ -40,6 +49,8 @@ type Request struct {
 	Key string
 	// Trace is the id of the trace that the request belongs to, "" for none.
 	Trace string
+	// Caller is the name of the token that the request had, "" for none.
+	Caller string
 }
 
 // Invocation is an invocation that a host has accepted.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/tidelock-lua/tidelock/runtime"
 )
 
@@ -101,7 +103,12 @@ func (a *API) cancel(w http.ResponseWriter, r *http.Request, c caller) {
 	if !ok {
 		return
 	}
-	a.config.Host.Cancel(inv.ID(), errOnRequest)
+	select {
+	case <-inv.Done(): // nothing is changed
+	default:
+		a.config.Host.Cancel(inv.ID(), errOnRequest)
+		a.audit(r, c, actCancel, true, zap.String("tenantId", string(inv.Tenant())), zap.String("runId", inv.ID()))
+	}
 	code := http.StatusAccepted
 	select {
 	case <-inv.Done():

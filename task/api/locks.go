@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/task/locktable"
 	"github.com/tidelock-lua/tidelock/tenant"
@@ -16,32 +17,16 @@ import (
 // hostPrefix is how the names of the host's own locks begin.
 const hostPrefix = "native:"
 
-// lockStatus is a lock's row as the API shows it.
-type lockStatus struct {
-	Name  string    `json:"name"`
-	Owner string    `json:"owner"`
-	Since time.Time `json:"since"`
-	Until time.Time `json:"until"`
-	// LeftMillis is the time until the row has run out, on this machine's clock;
-	// RanOut reports that it has, so that the next acquisition gets the lock.
-	LeftMillis int64             `json:"left_ms"`
-	RanOut     bool              `json:"ran_out"`
-	By         map[string]string `json:"by"`
-}
-
-func statusOf(row lock.Row, now time.Time) lockStatus {
-	left := row.Until.Time().Sub(now).Milliseconds()
-	return lockStatus{
-		Name: row.Name, Owner: row.Owner, Since: row.Start.Time(), Until: row.Until.Time(),
-		LeftMillis: max(left, 0), RanOut: left <= 0, By: row.By.Attributes(),
-	}
+// statusOf describes a row by this machine's clock.
+func statusOf(row lock.Row, now time.Time) locktable.Status {
+	return locktable.StatusOf(lock.LockInfo{Row: row, Age: now.Sub(row.Start.Time()), Left: row.Until.Time().Sub(now)})
 }
 
 // locksOf returns the tenant whose locks a request is about. If the caller may
 // not see it, or there is no table of locks, it refuses the request.
 func (a *API) locksOf(w http.ResponseWriter, r *http.Request, c caller) (tenant.ID, bool) {
 	id := tenant.ID(r.PathValue("tenant"))
-	if _, known := a.config.Tenants[id]; !known || !c.may(id) {
+	if !c.knows(id) || !c.may(id) {
 		refuse(w, tenantUnknown(id))
 		return "", false
 	}
@@ -64,9 +49,9 @@ func (a *API) listLocks(w http.ResponseWriter, r *http.Request, c caller) {
 		return
 	}
 	list := struct {
-		Locks []lockStatus `json:"locks"`
-		After string       `json:"after,omitempty"`
-	}{[]lockStatus{}, page.After}
+		Locks []locktable.Status `json:"locks"`
+		After string             `json:"after,omitempty"`
+	}{[]locktable.Status{}, page.After}
 	now := time.Now()
 	for _, row := range page.Rows {
 		list.Locks = append(list.Locks, statusOf(row, now))
@@ -90,7 +75,9 @@ func (a *API) freeLock(w http.ResponseWriter, r *http.Request, c caller) {
 		refuse(w, runtime.Errorf(requestForbidden, "the lock is the host's: only an operator can free it"))
 		return
 	}
+	target := []zap.Field{zap.String("tenantId", string(id)), zap.String("lock", name), zap.String("owner", owner)}
 	freed, row, err := locktable.Free(r.Context(), a.config.Locks, lock.Key{Tenant: id, Name: name}, owner)
+	a.audit(r, c, actFree, freed, append(target, zap.Error(outcome.Detailed(err)))...)
 	switch {
 	case err != nil:
 		a.refuseTable(w, id, err)
@@ -105,7 +92,7 @@ func (a *API) freeLock(w http.ResponseWriter, r *http.Request, c caller) {
 
 // refuseTable responds that the table of locks did not answer.
 func (a *API) refuseTable(w http.ResponseWriter, id tenant.ID, err error) {
-	a.config.Log.Error("the table of locks did not answer", zap.String("tenantId", string(id)), zap.Error(err))
+	a.config.Log.Error("the table of locks did not answer", zap.String("tenantId", string(id)), zap.Error(outcome.Detailed(err)))
 	e := runtime.Errorf(runtime.HostInternal, "the table did not answer")
 	e.Retryable = true
 	refuse(w, e)

@@ -24,7 +24,7 @@ func (a *API) protected(next http.Handler) http.Handler {
 		defer func() {
 			if p := recover(); p != nil {
 				a.config.Log.Error("a request panicked",
-					zap.Any("panic", p), zap.ByteString("stack", debug.Stack()), zap.String("pattern", r.Pattern))
+					zap.Any("panic", p), zap.ByteString("goStack", debug.Stack()), zap.String("pattern", r.Pattern))
 				refuse(w, runtime.Errorf(runtime.HostInternal, "the host failed"))
 			}
 		}()

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/tenant"
 )
@@ -24,7 +26,7 @@ func (a *API) read(w http.ResponseWriter, r *http.Request, c caller, script stri
 	if failed != nil {
 		return Request{}, failed
 	}
-	if _, ok := a.config.Tenants[id]; !ok {
+	if !c.knows(id) {
 		return Request{}, tenantUnknown(id)
 	}
 	body := &countingReader{ReadCloser: r.Body, inFlight: a.inFlight, tenant: id}
@@ -35,8 +37,11 @@ func (a *API) read(w http.ResponseWriter, r *http.Request, c caller, script stri
 		return Request{}, failed
 	}
 	// A clone: a part of the request's path would keep all of that.
-	work, failed := a.config.Tenants.Resolve(string(id), strings.Clone(script), event)
+	work, failed := c.access.tenants.Resolve(string(id), strings.Clone(script), event)
 	if failed != nil {
+		if failed.Cause != nil {
+			a.config.Log.Error("a script can't be read", zap.String("tenantId", string(id)), zap.String("script", script), zap.Error(failed.Cause))
+		}
 		return Request{}, failed
 	}
 	key, failed := idempotencyKey(r.Header)
@@ -45,7 +50,7 @@ func (a *API) read(w http.ResponseWriter, r *http.Request, c caller, script stri
 	}
 	work.ID = runtime.NewID(time.Now())
 	work.Limits.Timeout = min(limit, work.Limits.WithDefaults().Timeout)
-	return Request{Work: work, Event: event, Key: key, Trace: traceID(r.Header)}, nil
+	return Request{Work: work, Event: event, Key: key, Trace: traceID(r.Header), Caller: c.name}, nil
 }
 
 func tenantUnknown(id tenant.ID) *runtime.Error {

@@ -40,8 +40,10 @@ type server struct {
 // listeners over. It is an error if there are no tokens and others than this
 // machine can reach the first listener.
 func (a *API) Serve(l, internal net.Listener) (*Servers, error) {
-	if len(a.keys) == 0 && !loopback(l.Addr()) {
-		err := fmt.Errorf("%s can be reached by others than this machine, and there are no tokens: set tokens, or listen on 127.0.0.1", l.Addr())
+	address := l.Addr()
+	a.listens.Store(&address) // first, so that no reload comes between
+	if len(a.access.Load().keys) == 0 && !loopback(address) {
+		err := errNeedsTokens(address)
 		if internal != nil {
 			err = errors.Join(err, internal.Close())
 		}

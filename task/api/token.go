@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
@@ -15,6 +16,9 @@ import (
 // Token is a token that lets its bearer call. Exactly one of Tenant and Operator
 // is set.
 type Token struct {
+	// Name is what logs call its bearer. It is unique among the operators' or the
+	// tenant's. The default is the beginning of its hash.
+	Name string
 	// SHA256 is the SHA-256 of the token's bytes, as 64 hexadecimal digits. The
 	// token itself is not stored anywhere. It should be long and random, because
 	// the word behind a hash can be guessed.
@@ -27,8 +31,10 @@ type Token struct {
 
 // caller is who sent a request: an operator, or a tenant.
 type caller struct {
+	name     string // of the token, "" if there are none
 	operator bool
 	tenant   tenant.ID
+	access   *access // as it was when the request came
 }
 
 // may reports whether what belongs to a tenant exists for the caller.
@@ -45,26 +51,46 @@ type hashed struct {
 func newKeyring(tokens []Token) (keyring, error) {
 	var ring keyring
 	for i, t := range tokens {
-		sum, err := hex.DecodeString(t.SHA256)
-		switch {
-		case err != nil || len(sum) != sha256.Size:
-			return nil, fmt.Errorf("token %d: want its SHA-256 as 64 hexadecimal digits", i+1)
-		case t.Operator == (t.Tenant != ""):
-			return nil, fmt.Errorf("token %d: want a tenant, or an operator", i+1)
-		case [sha256.Size]byte(sum) == sha256.Sum256(nil):
-			return nil, fmt.Errorf("token %d: is empty", i+1)
+		one, err := t.hashed()
+		if err != nil {
+			return nil, fmt.Errorf("token %d: %w", i+1, err)
 		}
-		if t.Tenant != "" {
-			if _, err := tenant.Parse(string(t.Tenant)); err != nil {
-				return nil, fmt.Errorf("token %d: %w", i+1, err)
+		for n, other := range ring {
+			switch {
+			case other.sum == one.sum:
+				return nil, fmt.Errorf("token %d: is the same as token %d: each has a token of its own", i+1, n+1)
+			case other.caller == one.caller:
+				return nil, fmt.Errorf("token %d: has the name %q of token %d", i+1, t.Name, n+1)
 			}
 		}
-		ring = append(ring, hashed{[sha256.Size]byte(sum), caller{t.Operator, t.Tenant}})
+		ring = append(ring, one)
 	}
 	return ring, nil
 }
 
-var errNoToken = errors.New("the request has no valid token: want Authorization: Bearer TOKEN")
+func (t Token) hashed() (one hashed, err error) {
+	sum, err := hex.DecodeString(t.SHA256)
+	switch {
+	case err != nil || len(sum) != sha256.Size:
+		return one, errors.New("want its SHA-256 as 64 hexadecimal digits")
+	case t.Operator == (t.Tenant != ""):
+		return one, errors.New("want a tenant, or an operator")
+	case [sha256.Size]byte(sum) == sha256.Sum256(nil):
+		return one, errors.New("is empty")
+	}
+	if t.Tenant != "" {
+		if _, err := tenant.Parse(string(t.Tenant)); err != nil {
+			return one, err
+		}
+	}
+	name := cmp.Or(t.Name, "sha256:"+hex.EncodeToString(sum[:4]))
+	return hashed{[sha256.Size]byte(sum), caller{name: name, operator: t.Operator, tenant: t.Tenant}}, nil
+}
+
+var (
+	errNoToken    = errors.New("the request has no valid token: want Authorization: Bearer TOKEN")
+	errWrongToken = errors.New("the token is none of those that are known")
+)
 
 // caller returns who sent a request. It compares all tokens, each in constant
 // time.
@@ -80,8 +106,11 @@ func (ring keyring) caller(r *http.Request) (c caller, err error) {
 			c, found = known.caller, 1
 		}
 	}
-	if found == 0 || !strings.EqualFold(kind, "Bearer") || len(r.Header.Values("Authorization")) != 1 {
+	switch {
+	case !strings.EqualFold(kind, "Bearer") || token == "" || len(r.Header.Values("Authorization")) != 1:
 		return caller{}, errNoToken
+	case found == 0:
+		return caller{}, errWrongToken
 	}
 	return c, nil
 }

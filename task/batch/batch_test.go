@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -80,7 +81,7 @@ no JSON
 		}
 		want := []string{
 			"1 a true ", "2 7 true ", "4 <nil> false Event.Invalid", "5 [1] false Tenant.Unknown", "6 <nil> false Script.NotFound",
-			"7 1 false Event.Invalid", "8 <nil> false Event.Invalid", "9 2 false Script.Timeout", "10 <nil> false Event.Invalid",
+			"7 1 false Event.Invalid", "8 1 false Event.Invalid", "9 2 false Script.Timeout", "10 <nil> false Event.Invalid",
 			"11 <nil> false Event.TooLarge", "12 last true ",
 		}
 		if !slices.Equal(got, want) {
@@ -319,3 +320,46 @@ func TestRunAcceptsAnyEndOfLine(t *testing.T) {
 }
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A bad line keeps its id, and its error speaks of the line and not of the
+// program that reads it.
+func TestRunTellsWhatIsWrongWithALine(t *testing.T) {
+	for line, want := range map[string]string{
+		`{"id": 7, "tenant": 5, "script": "x"}`:                         `7 line 1: tenant: want a text in quotes`,
+		`{"id": "a", "tenant": "a", "script": ["x"]}`:                   `"a" line 1: script: want a text in quotes`,
+		`{"id": 7, "tenant": "a", "skript": "x"}`:                       `7 line 1: unknown field "skript", did you mean "script"?`,
+		`{"id": 7, "tenant": "a", "script": "x", "timeout": 5}`:         `7 line 1: unknown field "timeout", known are id, tenant, script, event`,
+		`{"id": 7, "tenant": "a"}`:                                      `7 line 1: the field "script" is missing`,
+		`{"id": 7, "script": "x"}`:                                      `7 line 1: the field "tenant" is missing`,
+		`{"id": 7, "tenant": null, "script": "x"}`:                      `7 line 1: tenant: want a text in quotes`,
+		`{"id": 7, "tenant": "a", "tenant": "b", "script": "x"}`:        `7 line 1: the field "tenant" comes twice`,
+		`{"id": {"n": [1]}, "tenant": "a", "script": x}`:                `{"n":[1]} line 1: no valid JSON from byte `,
+		`{"id": 7, "tenant": "a", "script": "x", "event": {"a": 1}`:     `7 line 1: the JSON is cut off`,
+		`{"id": 7, "tenant": "a", "script": "x", "event": {"a": 1}} {}`: `7 line 1: want one JSON object a line`,
+		`[1]`: `null line 1: want one JSON object a line`,
+		`job`: `null line 1: no valid JSON from byte `,
+		`{`:   `null line 1: the JSON is cut off`,
+	} {
+		var out bytes.Buffer
+		c := Config{Engine: runnertest.Work(0), Tenants: runnertest.Tenants("a")}
+		if _, err := Run(t.Context(), c, strings.NewReader(line+"\n"), &out); err != nil {
+			t.Fatal(err)
+		}
+		var got struct {
+			ID    json.RawMessage
+			Error struct{ Type, Message string }
+		}
+		if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+			t.Fatal(err)
+		}
+		text := string(got.ID) + " " + got.Error.Message
+		if !strings.HasPrefix(text, want) || got.Error.Type != "Event.Invalid" {
+			t.Errorf("%s: got %s, want %s", line, text, want)
+		}
+		for _, foreign := range []string{"json:", "Go ", "struct", "invalid character", "EOF", "token"} {
+			if strings.Contains(got.Error.Message, foreign) {
+				t.Errorf("%s: the message %q speaks of the program", line, got.Error.Message)
+			}
+		}
+	}
+}

@@ -7,9 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/tidelock-lua/tidelock/native/spelling"
 	"github.com/tidelock-lua/tidelock/runtime"
 	"github.com/tidelock-lua/tidelock/runtime/runlog"
 	"github.com/tidelock-lua/tidelock/task/runner"
@@ -30,10 +34,10 @@ type entry struct {
 
 // request is a line of the input.
 type request struct {
-	ID     json.RawMessage `json:"id"`
-	Tenant string          `json:"tenant"`
-	Script string          `json:"script"`
-	Event  json.RawMessage `json:"event"`
+	ID     json.RawMessage
+	Tenant string
+	Script string
+	Event  json.RawMessage
 }
 
 // scan calls line for each line that isn't empty, until it returns false.
@@ -78,15 +82,93 @@ func (e *entry) parse() (r request, failed *runtime.Error) {
 	if !utf8.Valid(e.text) {
 		return r, runtime.Errorf(runtime.EventInvalid, "line %d is not UTF-8", e.number)
 	}
-	d := json.NewDecoder(bytes.NewReader(e.text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&r); err != nil {
-		return request{}, runtime.Errorf(runtime.EventInvalid, "line %d: %v", e.number, err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return r, runtime.Errorf(runtime.EventInvalid, "line %d: want one JSON object a line", e.number)
+	err := r.read(e.text)
+	if err != nil {
+		return r, runtime.Errorf(runtime.EventInvalid, "line %d: %v", e.number, err)
 	}
 	return r, nil
+}
+
+// fieldNames are the fields of a line.
+var fieldNames = []string{"id", "tenant", "script", "event"}
+
+// read reads a request, as far as its text is one: the id of a bad line is known
+// if it comes before what is wrong.
+func (r *request) read(text []byte) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if start, err := d.Token(); err != nil {
+		return noJSON(d, err)
+	} else if start != json.Delim('{') {
+		return errNoObject
+	}
+	fields := map[string]json.RawMessage{}
+	for d.More() {
+		token, err := d.Token()
+		if err != nil {
+			return noJSON(d, err)
+		}
+		name := token.(string) // the decoder takes nothing else for a name
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return noJSON(d, err)
+		}
+		if _, twice := fields[name]; twice {
+			return fmt.Errorf("the field %q comes twice", name)
+		}
+		fields[name] = value
+		if name == "id" {
+			r.ID = value
+		}
+	}
+	if _, err := d.Token(); err != nil {
+		return noJSON(d, err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errNoObject
+	}
+	return r.set(fields)
+}
+
+// set sets the request from the fields of a line.
+func (r *request) set(fields map[string]json.RawMessage) error {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		switch value := fields[name]; name {
+		case "id":
+		case "event":
+			r.Event = value
+		case "tenant", "script":
+			var text string
+			if value[0] != '"' || json.Unmarshal(value, &text) != nil {
+				return fmt.Errorf("%s: want a text in quotes", name)
+			}
+			if name == "tenant" {
+				r.Tenant = text
+			} else {
+				r.Script = text
+			}
+		default:
+			if near := spelling.Nearest(name, fieldNames); near != "" {
+				return fmt.Errorf("unknown field %.80q, did you mean %q?", name, near)
+			}
+			return fmt.Errorf("unknown field %.80q, known are %s", name, strings.Join(fieldNames, ", "))
+		}
+	}
+	for _, name := range []string{"tenant", "script"} {
+		if _, ok := fields[name]; !ok {
+			return fmt.Errorf("the field %q is missing", name)
+		}
+	}
+	return nil
+}
+
+var errNoObject = errors.New(`want one JSON object a line, such as {"id": 1, "tenant": "acme", "script": "import", "event": {}}`)
+
+// noJSON says where a text stops being JSON.
+func noJSON(d *json.Decoder, err error) error {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok && !strings.Contains(syntax.Error(), "unexpected end") {
+		return fmt.Errorf("no valid JSON from byte %d on", max(syntax.Offset, d.InputOffset()))
+	}
+	return errors.New("the JSON is cut off")
 }
 
 // result is the line of the output for the entry.

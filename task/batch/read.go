@@ -89,6 +89,9 @@ func (b *batch) run(e *entry) []byte {
 	}
 	inv, failed := b.Tenants.Resolve(req.Tenant, req.Script, req.Event)
 	if failed != nil {
+		if failed.Cause != nil {
+			b.Incident(failed.Cause)
+		}
 		return e.result(req, &runtime.Result{Error: failed, StartedAt: time.Now()}, false)
 	}
 	inv.ID = runtime.NewID(time.Now())

@@ -11,6 +11,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -30,6 +31,10 @@ const (
 	// is no more.
 	protectionTime = 2 * time.Hour
 
+	// expiryMax is how far the expiry in the agent's response may be from the one
+	// that was requested: the platform's clock is another one.
+	expiryMax = 5 * time.Minute
+
 	callTimeout = 2 * time.Second // of one call of the agent
 	responseMax = 64 << 10        // bytes of its response
 	backoffMin  = time.Second     // after a call that failed, with full jitter
@@ -48,8 +53,11 @@ type Agent struct {
 // ECS_AGENT_URI.
 func New(uri string, log *zap.Logger) *Agent {
 	return &Agent{
-		url:    strings.TrimSuffix(uri, "/") + "/task-protection/v1/state",
-		client: &http.Client{Transport: &http.Transport{}}, // no proxy: the agent is on this machine
+		url: strings.TrimSuffix(uri, "/") + "/task-protection/v1/state",
+		client: &http.Client{
+			Transport:     &http.Transport{}, // no proxy: the agent is on this machine
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
 		log:    log,
 		jitter: rand.Float64,
 	}
@@ -127,9 +135,33 @@ func (k *keeper) failed(err error) {
 
 // result is the agent's response; one of its fields is set.
 type result struct {
-	Protection *struct{}                        // done
+	Protection *state                           // done
 	Failure    *struct{ Reason, Detail string } // the platform refuses: DEPLOYMENT_BLOCKED
 	Error      *struct{ Code, Message string }  // the platform could not be reached
+}
+
+// state is the protection of a task.
+type state struct {
+	ProtectionEnabled *bool
+	ExpirationDate    *time.Time // nil without protection
+	TaskArn           string
+}
+
+// check returns nil if s is the state that was requested: protection until an
+// expiry, or none.
+func (s state) check(enabled bool, expiry time.Time) error {
+	switch {
+	case s.TaskArn == "" || s.ProtectionEnabled == nil:
+		return errors.New("the agent's response names no task and its state")
+	case *s.ProtectionEnabled != enabled:
+		return fmt.Errorf("protection=%v was requested, and the agent's response says %v", enabled, *s.ProtectionEnabled)
+	case enabled && s.ExpirationDate == nil:
+		return errors.New("the agent's response doesn't say until when the task is protected")
+	case enabled && s.ExpirationDate.Sub(expiry).Abs() > expiryMax:
+		return fmt.Errorf("protection until %v was requested, and the agent's response says %v",
+			expiry.UTC().Format(time.RFC3339), s.ExpirationDate.UTC().Format(time.RFC3339))
+	}
+	return nil
 }
 
 // set calls the agent once.
@@ -140,6 +172,7 @@ func (a *Agent) set(ctx context.Context, enabled bool) error {
 	if enabled {
 		body["ExpiresInMinutes"] = int(protectionTime / time.Minute)
 	}
+	expiry := time.Now().Add(protectionTime)
 	text, err := json.Marshal(body)
 	if err != nil {
 		return err
@@ -156,7 +189,7 @@ func (a *Agent) set(ctx context.Context, enabled bool) error {
 	defer response.Body.Close()
 	text, err = io.ReadAll(io.LimitReader(response.Body, responseMax))
 	if err != nil {
-		return err
+		return fmt.Errorf("the agent's response: %w", err)
 	}
 	var got result
 	switch err := json.Unmarshal(text, &got); {
@@ -167,9 +200,9 @@ func (a *Agent) set(ctx context.Context, enabled bool) error {
 	case response.StatusCode != http.StatusOK:
 		return fmt.Errorf("the agent answered %s", response.Status)
 	case err != nil:
-		return fmt.Errorf("the agent's answer: %w", err)
+		return fmt.Errorf("the agent's response: %w", err)
 	case got.Protection == nil:
-		return fmt.Errorf("the agent's answer says neither yes nor no")
+		return fmt.Errorf("the agent's response says neither yes nor no")
 	}
-	return nil
+	return got.Protection.check(enabled, expiry)
 }

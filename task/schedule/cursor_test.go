@@ -21,7 +21,7 @@ func newDocument(t *testing.T, s *site) cursorDocument {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return scheduler.loops[0].document
+	return onlyLoop(t, scheduler).document
 }
 
 // Versions before and after this one share the document.

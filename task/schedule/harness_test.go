@@ -169,6 +169,16 @@ func (s *site) run(c Config) (stop func()) {
 	return stop
 }
 
+// onlyLoop returns the loop of a scheduler's only schedule.
+func onlyLoop(t *testing.T, s *Scheduler) *loop {
+	t.Helper()
+	for _, l := range s.loops {
+		return l
+	}
+	t.Fatal("there is no schedule")
+	return nil
+}
+
 // record is an engine that notes which due times it runs, and then works for d.
 func (s *site) record(d time.Duration) runnertest.Engine {
 	return func(ctx context.Context, inv runtime.Invocation) *runtime.Result {

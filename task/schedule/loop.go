@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tidelock-lua/tidelock/native/lock"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 )
 
 // loop runs one schedule:
@@ -37,6 +38,7 @@ type loop struct {
 	document   cursorDocument
 	lock       lock.Key
 	since      time.Time // since when this process has the schedule
+	stop       func()    // ends the loop, nil before it has begun
 
 	logged string // the error that was logged last, so that it isn't repeated
 }
@@ -126,9 +128,9 @@ func (l *loop) logDropped(d decision) {
 
 // logError logs an error once, until there is none any more.
 func (l *loop) logError(ctx context.Context, err error) {
-	if text := err.Error(); text != l.logged && ctx.Err() == nil {
+	if text := outcome.Detailed(err).Error(); text != l.logged && ctx.Err() == nil {
 		l.logged = text
-		l.log().Error("the schedule can't be kept and tries again", zap.Error(err))
+		l.log().Error("the schedule can't be kept and tries again", zap.Error(outcome.Detailed(err)))
 	}
 }
 

@@ -35,7 +35,7 @@ func newRecurrence(expr, zone string) (recurrence, error) {
 	if len(fields) != 5 || !cronFields.MatchString(upper) || !gronx.IsValid(upper) {
 		return nil, fmt.Errorf("cron %.80q: want the five fields minute, hour, day, month, weekday, or @every and a duration", expr)
 	}
-	c := cron{upper, loc}
+	c := newCron(upper, loc)
 	if c.next(time.Now()).IsZero() {
 		return nil, fmt.Errorf("cron %.80q: such a day never comes", expr)
 	}
@@ -56,54 +56,66 @@ func (e every) next(t time.Time) time.Time {
 	return time.UnixMilli((t.UnixMilli()/int64(e) + 1) * int64(e))
 }
 
-// cron recurs in local time: gronx finds the local times, as if all days had 24
-// hours, and instant says when those are.
+// cron recurs in local time. Between two changes of its zone's offset local time
+// runs as any time does, and gronx finds the due times in it. What happens at a
+// change is decided here.
 type cron struct {
 	expr string
 	loc  *time.Location
+	// everyTime is set if the minute or the hour begins with a star: such a
+	// schedule goes on through a repeated hour, and one that is left out is none
+	// of its times. Otherwise its times are fixed: each comes once a day.
+	everyTime bool
+	// fixedHour is set if the hour doesn't begin with a star: what is left out of
+	// it is due once, right after the jump.
+	fixedHour bool
 }
 
+func newCron(expr string, loc *time.Location) cron {
+	fields := strings.Fields(expr)
+	anyMinute, anyHour := strings.HasPrefix(fields[0], "*"), strings.HasPrefix(fields[1], "*")
+	return cron{expr: expr, loc: loc, everyTime: anyMinute || anyHour, fixedHour: !anyHour}
+}
+
+// offsetsMax is how many stretches between changes of an offset are searched:
+// more than a zone has in the years that gronx looks ahead.
+const offsetsMax = 200
+
 func (c cron) next(t time.Time) time.Time {
-	local := naive(t.In(c.loc))
-	for range cronTries {
-		var err error
-		if local, err = gronx.NextTickAfter(c.expr, local, false); err != nil {
+	from := naive(t.In(c.loc)) // local times up to here are over
+	for range offsetsMax {
+		start, end := t.In(c.loc).ZoneBounds()
+		if !c.everyTime && !start.IsZero() {
+			// What was shown before the change isn't due again.
+			if shown := localEnd(start, c.loc).Add(-time.Second); from.Before(shown) {
+				from = shown
+			}
+		}
+		local, err := gronx.NextTickAfter(c.expr, from, false)
+		if err != nil {
 			return time.Time{}
 		}
-		// A local time that comes twice may be due before t.
-		if at := instant(local, c.loc); at.After(t) {
+		_, offset := t.In(c.loc).Zone()
+		at := local.Add(-time.Duration(offset) * time.Second).In(c.loc)
+		if end.IsZero() || at.Before(end) {
 			return at
+		}
+		t, from = end, naive(end.In(c.loc)).Add(-time.Second)
+		if c.fixedHour && local.Before(from) { // left out
+			return end.In(c.loc)
 		}
 	}
 	return time.Time{}
 }
 
-// cronTries is how many local times may lie in an hour that comes twice, or in
-// a day that does, and more.
-const cronTries = 2 * 24 * 60
+// localEnd is what a wall clock of loc would show at a change if that didn't
+// come.
+func localEnd(change time.Time, loc *time.Location) time.Time {
+	before := change.Add(-time.Nanosecond).In(loc)
+	return naive(before).Add(time.Nanosecond)
+}
 
 // naive is what a wall clock shows, as if it were in UTC.
 func naive(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
-}
-
-// instant is when a wall clock of loc first shows local; if it never does, when
-// it jumps over it.
-func instant(local time.Time, loc *time.Location) time.Time {
-	// No zone is further than a day from UTC, so these are the offsets before
-	// and after a change that is near.
-	const near = 36 * time.Hour
-	before, after := local.Add(-near).In(loc), local.Add(near).In(loc)
-	_, early := before.Zone()
-	_, late := after.Zone()
-	first := local.Add(-time.Duration(max(early, late)) * time.Second).In(loc)
-	last := local.Add(-time.Duration(min(early, late)) * time.Second).In(loc)
-	switch {
-	case naive(first).Equal(local):
-		return first
-	case naive(last).Equal(local):
-		return last
-	}
-	jump, _ := last.ZoneBounds()
-	return jump
 }

@@ -41,7 +41,17 @@ func TestCronAtLocalTimesThatAreLeftOutOrComeTwice(t *testing.T) {
 		{"left out, and due after the jump too", "0 2,3 * * *", "Europe/Berlin", "2026-03-28 12:00", "03-29 03:00 CEST, 03-30 02:00 CEST"},
 		{"hours go on", "0 * * * *", "Europe/Berlin", "2026-03-29 00:30", "03-29 01:00 CET, 03-29 03:00 CEST, 03-29 04:00 CEST"},
 		{"twice", "30 2 * * *", "Europe/Berlin", "2026-10-24 12:00", "10-25 02:30 CEST, 10-26 02:30 CET"},
-		{"several twice", "*/30 * * * *", "Europe/Berlin", "2026-10-25 01:45", "10-25 02:00 CEST, 10-25 02:30 CEST, 10-25 03:00 CET"},
+		{"several twice", "*/30 * * * *", "Europe/Berlin", "2026-10-25 01:45", "10-25 02:00 CEST, 10-25 02:30 CEST, 10-25 02:00 CET, 10-25 02:30 CET, 10-25 03:00 CET"},
+		{"a wildcard hour goes on", "30 * * * *", "Europe/Berlin", "2026-10-25 01:00", "10-25 01:30 CEST, 10-25 02:30 CEST, 10-25 02:30 CET, 10-25 03:30 CET"},
+		{"a wildcard minute goes on", "*/30 2 * * *", "Europe/Berlin", "2026-10-25 01:00", "10-25 02:00 CEST, 10-25 02:30 CEST, 10-25 02:00 CET, 10-25 02:30 CET, 10-26 02:00 CET"},
+		{"hours in steps", "15 */2 * * *", "Europe/Berlin", "2026-10-25 01:00", "10-25 02:15 CEST, 10-25 02:15 CET, 10-25 04:15 CET"},
+		{"a range of hours is fixed", "30 1-3 * * *", "Europe/Berlin", "2026-10-25 01:00", "10-25 01:30 CEST, 10-25 02:30 CEST, 10-25 03:30 CET"},
+		{"a wildcard hour that is left out", "30 * * * *", "Europe/Berlin", "2026-03-29 01:00", "03-29 01:30 CET, 03-29 03:30 CEST"},
+		{"half an hour twice", "*/15 1 * * *", "Australia/Lord_Howe", "2026-04-05 01:20", "04-05 01:30 +11, 04-05 01:45 +11, 04-05 01:30 +1030, 04-05 01:45 +1030, 04-06 01:00 +1030"},
+		{"half an hour twice, fixed", "45 1 * * *", "Australia/Lord_Howe", "2026-04-05 00:00", "04-05 01:45 +11, 04-06 01:45 +1030"},
+		{"before midnight twice", "30 23 * * *", "America/Sao_Paulo", "2019-02-16 12:00", "02-16 23:30 -02, 02-17 23:30 -03"},
+		{"before midnight twice, wildcard", "*/30 23 * * *", "America/Sao_Paulo", "2019-02-16 12:00", "02-16 23:00 -02, 02-16 23:30 -02, 02-16 23:00 -03, 02-16 23:30 -03, 02-17 23:00 -03"},
+		{"midnight that is left out", "0 0 * * *", "America/Sao_Paulo", "2018-11-03 12:00", "11-04 01:00 -02, 11-05 00:00 -02"},
 		{"the south", "30 2 * * *", "America/Santiago", "2026-09-05 12:00", "09-06 02:30 -03, 09-07 02:30 -03"},
 		{"at midnight", "0 0 * * *", "America/Santiago", "2026-09-05 12:00", "09-06 01:00 -03, 09-07 00:00 -03"},
 		{"New York", "15 2 * * *", "America/New_York", "2026-03-07 12:00", "03-08 03:00 EDT, 03-09 02:15 EDT"},
@@ -55,17 +65,78 @@ func TestCronAtLocalTimesThatAreLeftOutOrComeTwice(t *testing.T) {
 	}
 }
 
-// A time within the hour that is repeated has the same next one as its first
-// show.
-func TestCronIsNotDueInTheRepetitionOfAnHour(t *testing.T) {
-	p, err := newRecurrence("*/10 * * * *", "Europe/Berlin")
-	if err != nil {
-		t.Fatal(err)
+// Due times around changes of offsets are those of a walk over all minutes: one
+// that shows a matching time is due, unless the expression is fixed and the time
+// was shown before; the first minute after a jump stands for what it left out.
+func TestCronAgreesWithAWalkAroundChangesOfOffset(t *testing.T) {
+	changes := map[string][]string{
+		"Europe/Berlin":       {"2026-03-29", "2026-10-25", "2040-10-28"},
+		"America/New_York":    {"2026-03-08", "2026-11-01"},
+		"Australia/Lord_Howe": {"2026-04-05", "2026-10-04"},
+		"America/Sao_Paulo":   {"2018-11-04", "2019-02-17"},
+		"Pacific/Apia":        {"2011-12-30"},
+		"UTC":                 {"2026-06-01"},
 	}
-	second := time.Date(2026, 10, 25, 1, 5, 0, 0, time.UTC) // 02:05 CET
-	if got, want := p.next(second), time.Date(2026, 10, 25, 2, 0, 0, 0, time.UTC); !got.Equal(want) {
-		t.Errorf("got %v, want %v", got, want)
+	minutes := []string{"0", "30", "59", "*", "*/7", "*/20", "10-50/20", "0,15,45"}
+	hours := []string{"0", "1", "2", "3", "23", "*", "*/2", "1-3", "2,23", "0-23"}
+	for zone, days := range changes {
+		loc, err := time.LoadLocation(zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, day := range days {
+			start, err := time.ParseInLocation(time.DateOnly, day, loc)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, minute := range minutes {
+				for _, hour := range hours {
+					expr := minute + " " + hour + " * * *"
+					want := walkMinutes(minute, hour, start.AddDate(0, 0, -1), start.AddDate(0, 0, 2))
+					r, err := newRecurrence(expr, zone)
+					if err != nil {
+						t.Fatal(err)
+					}
+					var got []time.Time
+					for at := r.next(start.AddDate(0, 0, -1).Add(-time.Minute)); at.Before(start.AddDate(0, 0, 2)); at = r.next(at) {
+						got = append(got, at)
+					}
+					if !slices.EqualFunc(got, want, time.Time.Equal) {
+						t.Errorf("%s in %s around %s:\ngot  %v\nwant %v", expr, zone, day, got, want)
+					}
+					if len(want) > 0 { // from each minute the next one is the same
+						for at := start; at.Before(want[len(want)-1]); at = at.Add(13 * time.Minute) {
+							i := slices.IndexFunc(want, func(w time.Time) bool { return w.After(at) })
+							if next := r.next(at); !next.Equal(want[i]) {
+								t.Errorf("%s in %s after %v: got %v, want %v", expr, zone, at, next, want[i])
+							}
+						}
+					}
+				}
+			}
+		}
 	}
+}
+
+// walkMinutes are the due times from start to end, by the rules alone.
+func walkMinutes(minute, hour string, start, end time.Time) (due []time.Time) {
+	minutes, hours := matches(minute, 0, 59), matches(hour, 0, 23)
+	fixed := !strings.HasPrefix(minute, "*") && !strings.HasPrefix(hour, "*")
+	const layout = "2006-01-02 15:04"
+	shown := map[string]bool{}
+	before := naive(start.Add(-24 * time.Hour))
+	for at := start.Add(-24 * time.Hour); at.Before(end); at = at.Add(time.Minute) {
+		local := naive(at)
+		isDue := minutes[local.Minute()] && hours[local.Hour()] && !(fixed && shown[local.Format(layout)])
+		for left := before.Add(time.Minute); left.Before(local) && !strings.HasPrefix(hour, "*"); left = left.Add(time.Minute) {
+			isDue = isDue || minutes[left.Minute()] && hours[left.Hour()]
+		}
+		shown[local.Format(layout)], before = true, local
+		if isDue && !at.Before(start) {
+			due = append(due, at)
+		}
+	}
+	return due
 }
 
 func TestCronFindsRareDays(t *testing.T) {

@@ -1,7 +1,9 @@
 package schedule
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/tidelock-lua/tidelock/native/json"
@@ -27,12 +29,12 @@ func (l *loop) try(ctx context.Context) (done bool, err error) {
 	}
 	id := runtime.NewID(time.Now())
 	lease, err := l.acquire(ctx, id)
-	if lease == nil {
+	if err != nil {
 		slot.Release()
-		if err != nil {
-			return false, err
+		if errors.Is(err, lock.ErrHeld) {
+			return l.overlap(ctx)
 		}
-		return l.overlap(ctx)
+		return false, err
 	}
 	begun, err := l.begin(ctx, slot, id, lease)
 	if begun == nil {
@@ -49,7 +51,8 @@ func (l *loop) try(ctx context.Context) (done bool, err error) {
 	return true, nil
 }
 
-// acquire returns the schedule's lock for a run, nil if another run has it.
+// acquire returns the schedule's lock for a run, or [lock.ErrHeld] if another run
+// has it.
 func (l *loop) acquire(ctx context.Context, id string) (*lock.Lease, error) {
 	lease := l.timeout + beginTime
 	if lease < l.timeout { // as long as can be said
@@ -86,6 +89,10 @@ func (l *loop) begin(ctx context.Context, slot Slot, id string, lease *lock.Leas
 	left := lease.End - l.config.Clock.ElapsedMax()
 	if left <= 0 {
 		return nil, nil
+	}
+	// A script that can't be read now may be later: nothing has begun yet.
+	if _, failed := l.invocation(d.run); failed != nil && failed.Retryable {
+		return nil, cmp.Or(failed.Cause, error(failed))
 	}
 	runs, ok := slot.Reserve()
 	if !ok {

@@ -24,8 +24,10 @@ type Schedule struct {
 	// a duration of whole milliseconds, at least 100 ms ("@every 90s"). The due
 	// times of the latter are the multiples of the duration since 1970, in UTC.
 	//
-	// A local time that the clock leaves out, in spring, is due right after the
-	// jump; one that comes twice is due once, the first time.
+	// A fixed local time that the clock leaves out, in spring, is due right after
+	// the jump; one that comes twice is due the first time. With a minute or hour
+	// that begins with a star, a schedule goes on through an hour that comes twice,
+	// as cron does, and with such an hour nothing is due for one that is left out.
 	Cron string
 	// Zone is the time zone of Cron, a name of the IANA database. The default is
 	// UTC.

@@ -63,38 +63,96 @@ type Config struct {
 
 // Scheduler runs the schedules of a host.
 type Scheduler struct {
-	loops   []*loop
+	config  Config
 	running sync.WaitGroup
+
+	mu    sync.Mutex // guards what follows
+	ctx   context.Context
+	loops map[lock.Key]*loop
 }
 
 // New makes a scheduler. It is an error if a schedule is not valid.
 func New(c Config) (*Scheduler, error) {
-	s := &Scheduler{}
-	seen := map[lock.Key]bool{}
+	loops, err := newLoops(c)
+	if err != nil {
+		return nil, err
+	}
+	return &Scheduler{config: c, loops: loops}, nil
+}
+
+func newLoops(c Config) (map[lock.Key]*loop, error) {
+	loops := map[lock.Key]*loop{}
 	for _, one := range c.Schedules {
 		l, err := newLoop(&c, one)
 		if err != nil {
 			return nil, err
 		}
-		if seen[l.lock] {
+		if loops[l.lock] != nil {
 			return nil, fmt.Errorf("schedule %s of tenant %s: there are two of that name", l.Name, l.Tenant)
 		}
-		seen[l.lock] = true
-		s.loops = append(s.loops, l)
+		loops[l.lock] = l
 	}
-	return s, nil
+	return loops, nil
 }
 
 // Start runs what is due, until ctx ends. What has begun then is finished.
 func (s *Scheduler) Start(ctx context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ctx = ctx
 	for _, l := range s.loops {
-		s.running.Go(func() { l.run(ctx) })
+		s.start(l)
 	}
+}
+
+// start starts a loop, unless the scheduler isn't started or has been stopped.
+func (s *Scheduler) start(l *loop) {
+	if s.ctx == nil || s.ctx.Err() != nil {
+		return
+	}
+	ctx, stop := context.WithCancel(s.ctx)
+	l.stop = stop
+	s.running.Go(func() { l.run(ctx) })
+}
+
+// Reload checks other schedules and tenants. commit puts them in the place of
+// those that there are: what has begun is finished, and a schedule that is the
+// same as before goes on as if nothing had happened.
+func (s *Scheduler) Reload(schedules []Schedule, tenants runtime.Directory) (commit func(), err error) {
+	c := s.config
+	c.Schedules, c.Tenants = schedules, tenants
+	next, err := newLoops(c)
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for key, old := range s.loops {
+			if l := next[key]; l != nil {
+				l.since = old.since
+				if l.document.key != old.document.key { // another recurrence begins now
+					l.since = time.Now()
+				}
+			}
+			if old.stop != nil {
+				old.stop()
+			}
+		}
+		s.loops = next
+		for _, l := range next {
+			s.start(l)
+		}
+	}, nil
 }
 
 // Wait waits until nothing goes on any more, after the context of Start has
 // ended.
-func (s *Scheduler) Wait() { s.running.Wait() }
+func (s *Scheduler) Wait() {
+	s.mu.Lock() // so that no reload starts a loop while this waits
+	defer s.mu.Unlock()
+	s.running.Wait()
+}
 
 func newLoop(c *Config, one Schedule) (*loop, error) {
 	s, r, err := one.withDefaults()

@@ -59,7 +59,7 @@ var rooms = []room{
 		"results are JSON; print and native.context belong to every run; other modules come from the host"},
 	{"runtime/nativetest", []string{"native", "native/clock", "native/value", "native/module", "runtime", "tenant"}, "runs scripts as a host does, in fake time"},
 
-	{"runtime/runlog", []string{"runtime"}, "the record of a run, the same in all hosts"},
+	{"runtime/runlog", []string{"native/outcome", "runtime"}, "the record of a run, the same in all hosts"},
 
 	{"task/protection", nil, "asks Amazon ECS not to end the task"},
 	{"task/locktable", []string{"native/lock", "native/outcome", "tenant"}, "lock rows as operators see them"},
@@ -67,8 +67,8 @@ var rooms = []room{
 	{"task/runner/runnertest", []string{"native/value", "runtime", "task/runner", "tenant"}, "engines that need no Lua"},
 	{"task/schedule", []string{"native/clock", "native/db", "native/json", "native/lock", "native/outcome", "native/value", "runtime", "task/locktable", "tenant"},
 		"decides what is due; an interface starts it"},
-	{"task/batch", []string{"native", "native/value", "runtime", "runtime/runlog", "task/runner", "tenant"}, "lines in, lines out: knows the engine only"},
-	{"task/api", []string{"native/lock", "runtime", "task/locktable", "task/runner", "tenant"}, "HTTP: an interface starts, finds and cancels invocations"},
+	{"task/batch", []string{"native", "native/spelling", "native/value", "runtime", "runtime/runlog", "task/runner", "tenant"}, "lines in, lines out: knows the engine only"},
+	{"task/api", []string{"native/lock", "native/outcome", "runtime", "task/locktable", "task/runner", "tenant"}, "HTTP: an interface starts, finds and cancels invocations"},
 	{"task", []string{"native", "native/clock", "native/db", "native/lock", "runtime", "runtime/fair", "runtime/runlog", "task/api", "task/locktable", "task/runner", "task/schedule", "tenant"},
 		"the host gives invocations to an engine, and puts its rooms together"},
 	{"task/tasktest", []string{"task"}, "a served host"},

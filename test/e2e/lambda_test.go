@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -31,7 +32,7 @@ import (
 // bootstrap builds the program for AWS Lambda with the race detector.
 var bootstrap = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(filepath.Dir(checked), "bootstrap")
-	build := exec.Command("go", "build", "-race", "-tags", "lambda.norpc", "-o", path, "../../cmd/bootstrap")
+	build := exec.Command("go", "build", "-race", "-o", path, "../../cmd/bootstrap")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%s%w", out, err)
 	}
@@ -79,6 +80,13 @@ func startFunctionIn(t *testing.T, dir string, env ...string) *function {
 	out, err := f.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, v := range env {
+		if n, ok := strings.CutPrefix(v, "AWS_LAMBDA_MAX_CONCURRENCY="); ok {
+			if f.MaxConcurrency, err = strconv.Atoi(n); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	if err := f.Start(); err != nil {
 		t.Fatal(err)
@@ -232,20 +240,17 @@ func TestLambdaAnswersEachInvocation(t *testing.T) {
 			if !same || got.Path != test.path || got.Status != http.StatusAccepted || len(got.Trailer) > 0 && got.Trailer.Get("Lambda-Runtime-Function-Error-Type") != "" {
 				t.Errorf("\n got %s %d %.500s %v\nwant %s %s", got.Path, got.Status, got.Body, got.Trailer, test.path, test.body)
 			}
-			// The platform reads responses as JSON, whatever their type;
-			// aws-lambda-go sets this one for all that it hasn't encoded itself.
-			kind := map[string]string{"response": "application/octet-stream", "error": "application/json"}[test.path]
-			if got.Header.Get("Content-Type") != kind {
-				t.Errorf("got the type %s, want %s", got.Header.Get("Content-Type"), kind)
+			if kind := got.Header.Get("Content-Type"); kind != "application/json" {
+				t.Errorf("got the type %s", kind)
 			}
 		})
 	}
 	t.Run("a deadline that is missing", func(t *testing.T) {
 		got := f.Invoke(t, lambdaapi.Invocation{Header: map[string]string{"Lambda-Runtime-Deadline-Ms": ""}})
-		if got.Path != "error" || !strings.Contains(got.Body, "deadline") {
+		if got.Path != "error" || !strings.Contains(got.Body, `"errorType":"Host.Internal"`) {
 			t.Errorf("got %+v", got)
 		}
-		f.logged("failed to parse deadline", 1) // and all before it are records
+		f.logged("the platform sent no deadline", 1) // and all before it are records
 	})
 }
 
@@ -416,6 +421,7 @@ func TestLambdaSendsSpansBeforeTheResponse(t *testing.T) {
 			t.Error(err)
 		}
 		sent <- string(body)
+		_, _ = io.WriteString(w, "{}")
 	}))
 	defer collector.Close()
 	f := startFunction(t, "TIDELOCK_TRACE__ENDPOINT="+collector.URL)
@@ -479,4 +485,25 @@ func (tb *table) lockRows(id tenant.ID) int {
 		tb.t.Fatal(page.Err)
 	}
 	return len(page.Rows)
+}
+
+// A platform that answers with anything else than it has to ends the process.
+func TestLambdaEndsWhenThePlatformDoes(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/register"):
+			w.Header().Set("Lambda-Extension-Identifier", "1")
+		case strings.HasSuffix(r.URL.Path, "/event/next"):
+			<-r.Context().Done()
+		default:
+			w.WriteHeader(http.StatusForbidden)
+		}
+	}))
+	defer s.Close()
+	f := startFunction(t, "AWS_LAMBDA_RUNTIME_API="+strings.TrimPrefix(s.URL, "http://"))
+	f.logged("the platform answered 403 Forbidden", 1)
+	if code := f.ended(); code != 1 {
+		t.Errorf("got exit code %d, want 1", code)
+	}
 }

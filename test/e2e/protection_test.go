@@ -5,16 +5,18 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 )
 
-// A task in which a script has been running for long asks its service not to end
-// it by scaling in or deploying.
+// A service that scales in or deploys is told to leave a task alone in which a
+// script has been running for long.
 func TestTaskProtectionCoversLongRuns(t *testing.T) {
 	requests := make(chan string, 1)
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, _ := io.ReadAll(r.Body)
 		requests <- r.Method + " " + r.URL.Path + " " + string(text)
-		io.WriteString(w, `{"protection":{"ProtectionEnabled":true}}`)
+		expiry := time.Now().Add(2 * time.Hour).UTC().Format(time.RFC3339)
+		io.WriteString(w, `{"protection":{"ExpirationDate":"`+expiry+`","ProtectionEnabled":true,"TaskArn":"arn:x"},"requestID":"1"}`)
 	}))
 	defer agent.Close()
 	t.Setenv("ECS_AGENT_URI", agent.URL+"/api/one")

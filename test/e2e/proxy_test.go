@@ -24,6 +24,8 @@ const (
 	faultSilence       // no answer comes, for as long as the process waits
 	faultDelay         // the answer comes up to delayMax later
 	faultRefuse        // the answer comes, and then connections are refused for refuseTime
+	faultCut           // its headers come, and half of the body
+	faultReplace       // a page of the proxy comes instead, with status 200
 	faultCount
 )
 
@@ -214,10 +216,19 @@ func (o *port) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close")
 		o.refuseConnections()
 	}
+	if f == faultReplace {
+		io.WriteString(w, "{}")
+		return
+	}
 	for name, values := range answer.Header {
 		w.Header()[name] = values
 	}
 	w.WriteHeader(answer.StatusCode)
+	if f == faultCut {
+		w.Write(text[:len(text)/2])
+		http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}
 	w.Write(text)
 }
 

@@ -3,8 +3,15 @@
 // program and keeps the responses, with their headers and trailers.
 //
 // As on the platform an invocation is complete when the program polls for the
-// next one after its response. And as there, responses to unknown invocations,
-// second responses and responses that are too large are refused.
+// next one after its response. And as there, these are refused:
+//
+//   - responses to unknown invocations, second ones, late ones, and those that are
+//     too large, break off, or have a mode that there isn't
+//   - polls for more invocations at once than were agreed
+//   - errors of a start that has succeeded
+//   - extensions without a name, of a name that is taken, for events that an
+//     internal one doesn't get, and after the first poll; and what an unknown
+//     extension asks for
 package lambdaapi
 
 import (
@@ -52,8 +59,13 @@ type Response struct {
 	Status int
 }
 
-// OK reports whether the invocation succeeded.
-func (a Response) OK() bool { return a.Path == "response" && a.Status == http.StatusAccepted }
+// OK reports whether the invocation succeeded: its callers read JSON.
+func (a Response) OK() bool {
+	return a.Path == "response" && a.Status == http.StatusAccepted && json.Valid([]byte(a.Body)) && a.Trailer.Get(errorTypeTrailer) == ""
+}
+
+// errorTypeTrailer is set by a program that fails while it streams a response.
+const errorTypeTrailer = "Lambda-Runtime-Function-Error-Type"
 
 // Pending is an invocation that was sent.
 type Pending struct {
@@ -68,6 +80,7 @@ type Pending struct {
 
 	Invocation
 	responded bool
+	late      time.Time // when the platform ends the environment
 }
 
 // API is a fake of both APIs.
@@ -80,6 +93,8 @@ type API struct {
 	Ready chan struct{}
 	// Registered is closed when an extension has registered and waits.
 	Registered chan struct{}
+	// MaxConcurrency is the value of AWS_LAMBDA_MAX_CONCURRENCY. The default is 1.
+	MaxConcurrency int
 
 	queue  chan *Pending
 	closed chan struct{}
@@ -88,6 +103,8 @@ type API struct {
 	taken      map[string]*Pending // by id, received by the program
 	incomplete []*Pending          // with a response, the oldest first
 	polled     bool
+	polls      int               // that wait, or whose invocation has no response yet
+	extensions map[string]string // names by identifiers
 	number     int
 }
 
@@ -103,17 +120,20 @@ func Start(tb testing.TB) *API {
 func Run() (a *API, end func()) {
 	a = &API{
 		InitErrors: make(chan Response, 1), Ready: make(chan struct{}), Registered: make(chan struct{}),
-		queue: make(chan *Pending), closed: make(chan struct{}), taken: map[string]*Pending{},
+		MaxConcurrency: 1,
+		queue:          make(chan *Pending), closed: make(chan struct{}), taken: map[string]*Pending{}, extensions: map[string]string{},
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /2018-06-01/runtime/invocation/next", a.next)
 	mux.HandleFunc("POST /2018-06-01/runtime/invocation/{id}/{path}", a.respond)
 	mux.HandleFunc("POST /2018-06-01/runtime/init/error", a.initError)
-	mux.HandleFunc("POST /2020-01-01/extension/register", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Lambda-Extension-Identifier", "11111111-2222-3333-4444-555555555555")
-	})
+	mux.HandleFunc("POST /2020-01-01/extension/register", a.register)
 	var once sync.Once
-	mux.HandleFunc("GET /2020-01-01/extension/event/next", func(_ http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET /2020-01-01/extension/event/next", func(w http.ResponseWriter, r *http.Request) {
+		if !a.isExtension(r.Header.Get("Lambda-Extension-Identifier")) {
+			refuse(w, http.StatusForbidden, "Extension.InvalidExtensionIdentifier", "Invalid Lambda-Extension-Identifier")
+			return
+		}
 		once.Do(func() { close(a.Registered) })
 		a.wait(r)
 	})
@@ -163,17 +183,26 @@ func (a *API) next(w http.ResponseWriter, r *http.Request) {
 		close(a.incomplete[0].Complete)
 		a.incomplete = a.incomplete[1:]
 	}
+	if a.polls == a.MaxConcurrency {
+		a.mu.Unlock()
+		refuse(w, http.StatusForbidden, "InvalidStateTransition", "as many invocations as are allowed wait for their responses")
+		return
+	}
+	a.polls++
 	a.mu.Unlock()
 	var p *Pending
 	select {
 	case p = <-a.queue:
 	case <-r.Context().Done():
-		return
 	case <-a.closed:
-		return
 	}
 	a.mu.Lock()
-	a.taken[p.ID] = p
+	if p == nil {
+		a.polls--
+		a.mu.Unlock()
+		return
+	}
+	a.taken[p.ID], p.late = p, time.Now().Add(p.timeout())
 	a.mu.Unlock()
 	for name, value := range p.headers() {
 		if value != "" {
@@ -184,11 +213,14 @@ func (a *API) next(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, p.Payload) // a test notices when its program has gone
 }
 
-func (p *Pending) headers() map[string]string {
-	timeout := p.Timeout
-	if timeout == 0 {
-		timeout = 3 * time.Second
+func (p *Pending) timeout() time.Duration {
+	if p.Timeout == 0 {
+		return 3 * time.Second
 	}
+	return p.Timeout
+}
+
+func (p *Pending) headers() map[string]string {
 	arn := p.ARN
 	if arn == "" {
 		arn = FunctionARN
@@ -196,7 +228,7 @@ func (p *Pending) headers() map[string]string {
 	out := map[string]string{
 		"Content-Type":                        "application/json",
 		"Lambda-Runtime-Aws-Request-Id":       p.ID,
-		"Lambda-Runtime-Deadline-Ms":          strconv.FormatInt(time.Now().Add(timeout).UnixMilli(), 10),
+		"Lambda-Runtime-Deadline-Ms":          strconv.FormatInt(time.Now().Add(p.timeout()).UnixMilli(), 10),
 		"Lambda-Runtime-Invoked-Function-Arn": arn,
 		"Lambda-Runtime-Trace-Id":             "Root=1-5bef4de7-ad49b0e87f6ef6c87fc2e700;Parent=9a9197af755a6419;Sampled=1",
 		"Lambda-Runtime-Aws-Tenant-Id":        p.Tenant,
@@ -207,50 +239,82 @@ func (p *Pending) headers() map[string]string {
 
 // respond takes the response to an invocation.
 func (a *API) respond(w http.ResponseWriter, r *http.Request) {
-	got := readResponse(r)
+	got, whole := readResponse(r)
+	kind, message := "", ""
 	a.mu.Lock()
 	p := a.taken[r.PathValue("id")]
+	mode := r.Header.Get("Lambda-Runtime-Function-Response-Mode")
 	switch {
 	case got.Path != "response" && got.Path != "error":
-		got.Status = http.StatusNotFound
+		got.Status, kind, message = http.StatusNotFound, "NotFound", "no such path"
 	case p == nil:
-		got.Status = http.StatusBadRequest
+		got.Status, kind, message = http.StatusBadRequest, "InvalidRequestID", "Invalid request ID"
 	case p.responded:
-		got.Status = http.StatusForbidden
+		got.Status, kind, message = http.StatusForbidden, "InvalidStateTransition", "the invocation has its response"
+	case time.Now().After(p.late):
+		got.Status, kind, message = http.StatusForbidden, "InvalidStateTransition", "the environment has been reset: the function timed out"
+	case mode != "" && mode != "streaming":
+		got.Status, kind, message = http.StatusBadRequest, "InvalidFunctionResponseMode", "Invalid function response mode"
+	case !whole:
+		got.Status, kind, message = http.StatusBadRequest, "TruncatedHTTPRequest", "HTTP request detected as truncated"
 	case len(got.Body) > ResponseBytesMax:
-		got.Status = http.StatusRequestEntityTooLarge
+		got.Status, kind = http.StatusRequestEntityTooLarge, "RequestEntityTooLarge"
+		message = fmt.Sprintf("Exceeded maximum allowed payload size (%d bytes).", ResponseBytesMax)
 	default:
 		a.incomplete = append(a.incomplete, p)
 	}
 	if p != nil && !p.responded {
 		p.responded = true
 		p.Responded <- got
+		a.polls--
 	}
 	a.mu.Unlock()
-	writeStatus(w, got.Status)
+	reply(w, got.Status, kind, message)
 }
 
 func (a *API) initError(w http.ResponseWriter, r *http.Request) {
-	got := readResponse(r)
+	got, _ := readResponse(r) // a test compares what was received
 	got.Path = "init/error"
+	a.mu.Lock()
+	started := a.polled
+	a.mu.Unlock()
+	if started {
+		refuse(w, http.StatusForbidden, "InvalidStateTransition", "the start has succeeded")
+		return
+	}
 	select {
 	case a.InitErrors <- got:
-	default: // a second one
-		got.Status = http.StatusForbidden
+	default:
+		refuse(w, http.StatusForbidden, "InvalidStateTransition", "a second error of the start")
+		return
 	}
-	writeStatus(w, got.Status)
+	reply(w, got.Status, "", "")
 }
 
-func readResponse(r *http.Request) Response {
-	body, _ := io.ReadAll(r.Body) // a test compares what was received
+// readResponse reads a response; whole is false if it breaks off.
+func readResponse(r *http.Request) (got Response, whole bool) {
+	body, err := io.ReadAll(r.Body)
 	return Response{
 		Path: r.PathValue("path"), Body: string(body), Header: r.Header.Clone(), Trailer: r.Trailer.Clone(),
 		Status: http.StatusAccepted,
-	}
+	}, err == nil
 }
 
-func writeStatus(w http.ResponseWriter, status int) {
+// reply answers with a status, and with an error if its kind is not empty.
+func reply(w http.ResponseWriter, status int, kind, message string) {
+	if kind != "" {
+		refuse(w, status, kind, message)
+		return
+	}
+	writeJSON(w, status, map[string]string{"status": "OK"})
+}
+
+func refuse(w http.ResponseWriter, status int, kind, message string) {
+	writeJSON(w, status, map[string]string{"errorType": kind, "errorMessage": message})
+}
+
+func writeJSON(w http.ResponseWriter, status int, v map[string]string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]string{"status": http.StatusText(status)})
+	_ = json.NewEncoder(w).Encode(v) // a test notices when its program has gone
 }

@@ -82,7 +82,7 @@ func accounts(password string) []byte {
 	fmt.Fprintf(&b, "CREATE DATABASE %s CHARACTER SET utf8mb4;\n", Database)
 	for _, host := range []string{"127.0.0.1", "localhost"} {
 		fmt.Fprintf(&b, "CREATE USER '%s'@'%s' IDENTIFIED BY '%s';\n", User, host, quoted)
-		fmt.Fprintf(&b, "GRANT ALL ON *.* TO '%s'@'%s';\n", User, host)
+		fmt.Fprintf(&b, "GRANT ALL ON *.* TO '%s'@'%s' WITH GRANT OPTION;\n", User, host)
 	}
 	return []byte(b.String())
 }

@@ -37,6 +37,27 @@ var promises = []mutant{
 	{"a write knows what an earlier attempt has stored", "native/db/write.go",
 		"case w.Rev != \"\" && row != nil && row.Rev == w.Rev:", "case false:",
 		"./native/db", "TestWriteUnderEachFault"},
+	{"the checksum of an answer is compared", "native/db/dynamo/answer.go",
+		"uint32(want) != got", "uint32(want) != got && false",
+		"./native/db/dynamo", "TestAnswerDecides"},
+	{"an answer has the service's request id", "native/db/dynamo/answer.go",
+		`r.Header.Get(headerRequestID) == ""`, "false",
+		"./native/db/dynamo", "TestAnswerDecides"},
+	{"a success has a checksum", "native/db/dynamo/answer.go",
+		`r.StatusCode == http.StatusOK && r.Header.Get(headerChecksum) == ""`, "false",
+		"./native/db/dynamo", "TestAnswerDecides"},
+	{"an answer fits its request", "native/db/dynamo/shape.go",
+		`err = names.require("Items", "Count", "ScannedCount")`, "_ = names.require",
+		"./native/db/dynamo", "TestAnswerMustFitItsRequest"},
+	{"an item is the one of the key", "native/db/dynamo/shape.go",
+		"got := rowKey(item); got != key", "got := rowKey(item); false",
+		"./native/db/dynamo", "TestAnswerMustFitItsRequest"},
+	{"a rejection that broke off was not applied", "native/db/dynamo/errors.go",
+		`return outcome.NotApplied, unavailable(true, errors.Join(trip.asError(), err),`, `return outcome.NotApplied, unavailable(false, errors.Join(trip.asError(), err),`,
+		"./native/db/dynamo", "TestAnswerDecides"},
+	{"a signature that came too late is renewed", "native/db/dynamo/errors.go",
+		"case c == denied && isOutdated(trip, failure):", "case false:",
+		"./native/db/dynamo", "Signature"},
 	{"no script opens a reserved partition", "native/db/names.go",
 		"^[A-Za-z0-9]", "^[!A-Za-z0-9]",
 		"./native/db", "TestReserved"},
@@ -56,7 +77,7 @@ var promises = []mutant{
 		"i.Cause != Deadline || i.owner != len(r.deadlines)", "i.Cause != Deadline",
 		"./native/vm", "TestDeadlineOutsideWins"},
 	{"a deadline expires even if the function returns late", "native/vm/within.go",
-		"r.interrupt = nil\n\t\tr.checkLimits(now)\n", "_ = now\n",
+		"r.interrupt = nil\n\t\tif r.checkLimits(now) && before != nil {", "if false {",
 		"./native/vm", "TestDeadlineExpires"},
 	{"a lease can't be suspended", "native/vm/coroutine.go",
 		"if len(r.deadlines) > co.deadlinesAtResume {", "if false {",
@@ -78,7 +99,7 @@ func TestMutationsAreNoticed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a test for each mutant")
 	}
-	for _, m := range slices.Concat(promises, language, library, machine) {
+	for _, m := range slices.Concat(promises, language, library, machine, answers, network, operators) {
 		t.Run(m.promise, func(t *testing.T) {
 			t.Parallel()
 			overlay := patch(t, m.file, m.from, m.to)

@@ -103,7 +103,7 @@ type Tenant struct {
 	// name.
 	SQL map[string]SQL `key:"sql"`
 	// Tokens let their bearers act for the tenant over HTTP, as
-	// "sha256:<hex>".
+	// "NAME=sha256:<hex>". The name may be left out.
 	Tokens []string `key:"tokens"`
 	// MaxConcurrency, ScriptMaxConcurrency and Queue take the place of task's
 	// tenant_max_concurrency, script_max_concurrency and queue for this tenant.
@@ -119,11 +119,15 @@ type Task struct {
 	// InternalListen is the address of health checks and metrics. Default
 	// "127.0.0.1:9090".
 	InternalListen string `key:"internal_listen"`
-	// OperatorTokens let their bearers act for every tenant, as "sha256:<hex>".
+	// OperatorTokens let their bearers act for every tenant, as
+	// "NAME=sha256:<hex>". The name may be left out.
 	OperatorTokens []string `key:"operator_tokens"`
 	// StopTimeout is how long the platform waits between the request to stop
 	// and the kill. Default 30 s.
 	StopTimeout Duration `key:"stop_timeout"`
+	// LameDuck is how long a task goes on to serve after the request to stop, while
+	// it already says that it isn't ready. It is part of StopTimeout. Default 0.
+	LameDuck Threshold `key:"lame_duck"`
 	// ProtectAfter is how long a script has to run before the task protects
 	// itself from being stopped by its service of Amazon ECS, until the script has
 	// ended. 0 disables it. Default 10 s.

@@ -28,6 +28,7 @@ func defaults() map[string]any {
 		},
 		"task": map[string]any{
 			"listen": "127.0.0.1:8080", "internal_listen": "127.0.0.1:9090", "stop_timeout": (30 * time.Second).String(),
+			"lame_duck":       "0s",
 			"protect_after":   (10 * time.Second).String(),
 			"max_concurrency": 256, "tenant_max_concurrency": 64, "script_max_concurrency": 64, "queue": 1000,
 		},

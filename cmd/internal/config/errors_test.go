@@ -32,6 +32,28 @@ func TestLoadErrorsNameTheLine(t *testing.T) {
 		{"an address without a port", "task:\n  listen: localhost", `tidelock.yaml:2: task.listen: got "localhost"`},
 		{"another address without one", "task: {internal_listen: '127.0.0.1:'}", `tidelock.yaml:1: task.internal_listen: got "127.0.0.1:"`},
 		{"a collector that is no URL", "trace: {endpoint: 'collector:4318'}", `tidelock.yaml:1: trace.endpoint: want a URL`},
+		{"a collector without a host", "trace: {endpoint: 'http://:4318'}", `tidelock.yaml:1: trace.endpoint: want a URL`},
+		{"a collector of another protocol", "trace: {endpoint: 'grpc://c:4317'}", `tidelock.yaml:1: trace.endpoint: want a URL`},
+		{"a collector with a port that is none", "trace: {endpoint: 'http://c:99999'}", `tidelock.yaml:1: trace.endpoint: want a URL`},
+		{"a collector with a fragment", "trace: {endpoint: 'http://c:4318/#x'}", `tidelock.yaml:1: trace.endpoint: want a URL without a fragment`},
+		{"a port that is none", "task: {listen: '127.0.0.1:70000'}", `tidelock.yaml:1: task.listen: got "127.0.0.1:70000"`},
+		{"a host that is a URL", "sql:\n  a:\n    driver: postgres\n    host: postgres://h/db", `tidelock.yaml:4: sql.a.host: want a host alone`},
+		{"a host that is a DSN", "sql:\n  a:\n    driver: postgres\n    host: host=h user=u", `tidelock.yaml:4: sql.a.host: want a host alone`},
+		{"a tenant's host that is a DSN", "tenants:\n  t:\n    sql:\n      a: {driver: mysql, host: 'u@tcp(h:3306)/d'}", `tidelock.yaml:4: tenants.t.sql.a.host: want a host alone`},
+		{"a host with its port", "sql:\n  a: {driver: mysql, host: 'h:3306'}", `tidelock.yaml:2: sql.a.host: want a host without a port`},
+		{"a port of a database that is none", "sql:\n  a: {driver: mysql, port: 70000}", `tidelock.yaml:2: sql.a.port: want a port from 1 to 65535`},
+		{"a database that is a URL", "sql:\n  a: {driver: mysql, database: 'mysql://h/d'}", `tidelock.yaml:2: sql.a.database: want a name alone`},
+		{"one token for two tenants", "tenants:\n  a: {tokens: ['" + hash + "']}\n  b:\n    tokens:\n      - '" + strings.ToUpper(strings.TrimPrefix(hash, "sha256:")) + "'\n      - 'sha256:" + strings.ToUpper(strings.TrimPrefix(hash, "sha256:")) + "'",
+			`tidelock.yaml:5: tenants.b.tokens.0: want sha256:`},
+		{"one token for two tenants, in capitals", "tenants:\n  a: {tokens: ['" + hash + "']}\n  b:\n    tokens:\n      - 'sha256:" + strings.ToUpper(strings.TrimPrefix(hash, "sha256:")) + "'",
+			`tidelock.yaml:5: tenants.b.tokens.0: the same token as tidelock.yaml:2: tenants.a.tokens.0: each bearer needs its own`},
+		{"one token for an operator and a tenant", "task:\n  operator_tokens: ['" + hash + "']\ntenants:\n  a: {tokens: ['" + hash + "']}",
+			`tidelock.yaml:4: tenants.a.tokens.0: the same token as tidelock.yaml:2: task.operator_tokens.0: each bearer needs its own`},
+		{"a route without a match", "lambda:\n  routes:\n    - {script: x}", `tidelock.yaml:3: lambda.routes.0.match: a route matches nothing`},
+		{"a route with a long match", "lambda:\n  routes:\n    - {match: " + strings.Repeat("x", 1025) + ", script: x}", `tidelock.yaml:3: lambda.routes.0.match: want 1024 bytes at most`},
+		{"a route to nothing", "lambda:\n  routes:\n    - {match: x}", `tidelock.yaml:3: lambda.routes.0: want a tenant, a script, or both`},
+		{"a match twice", "lambda:\n  routes:\n    - {match: x, script: a}\n    - {match: y, script: a}\n    - {match: x, script: b}",
+			`tidelock.yaml:5: lambda.routes.2.match: "x" is matched by tidelock.yaml:3: lambda.routes.0.match already`},
 		{"a service that is no URL", "db: {table: t, endpoint: x}", `tidelock.yaml:1: db.endpoint: want a URL`},
 	} {
 		if _, err := load(t, test.text, nil); err == nil || !strings.Contains(err.Error(), test.want) {
@@ -78,6 +100,11 @@ func TestLoadErrorsShowNoSecret(t *testing.T) {
 		{"tenants: {a: {sql: {b: hunter2}}}", ""}, {"tenants: {a: {tokens: hunter2}}", ""}, {"tenants: {a: {tokens: [{x: hunter2}]}}", ""},
 		{"tenants: {a: {tokens: {hunter2: x}}}", ""}, {"task: {operator_tokens: [hunter2]}", ""}, {"task: {operator_tokens: [12, 'sha256:hunter2']}", ""},
 		{"trace: {endpoint: 'http://u:hunter2@h:1'}", ""}, {"trace: {endpoint: ['hunter2']}", ""}, {"db: {table: t, endpoint: 'http://u:hunter2@h:1'}", ""},
+		{"sql: {a: {driver: postgres, host: 'postgres://u:hunter2@h/db'}}", ""}, {"sql: {a: {driver: mysql, host: 'u:hunter2@tcp(h:3306)/db'}}", ""},
+		{"sql: {a: {driver: postgres, host: 'host=h password=hunter2'}}", ""}, {"sql: {a: {driver: postgres, host: 'h?password=hunter2'}}", ""},
+		{"sql: {a: {driver: postgres, host: 'h:hunter2'}}", ""}, {"sql: {a: {driver: postgres, host: 'h/hunter2'}}", ""},
+		{"sql: {a: {driver: postgres, database: 'postgres://u:hunter2@h/db'}}", ""}, {"sql: {a: {driver: postgres, user: 'postgres://u:hunter2@h/db'}}", ""},
+		{"tenants: {a: {sql: {b: {driver: postgres, host: 'u:hunter2@h'}}}}", ""}, {"", "TIDELOCK_SQL__A__HOST=u:hunter2@h"},
 		{"trace: {endpoint: 'http://u:hunter2@h:x'}", ""}, {"sql: {a: {password: \"hunter2", ""}, {"sql: {a: {password: *hunter2}}", ""},
 		{"", "TIDELOCK_SQL__A__PASSWORD=hunter2"}, {"", "TIDELOCK_SQL__A=hunter2"}, {"", "TIDELOCK_SQL=hunter2"}, {"", "TIDELOCK_TASK__OPERATOR_TOKENS=hunter2"},
 	} {
@@ -89,7 +116,7 @@ func TestLoadErrorsShowNoSecret(t *testing.T) {
 			t.Errorf("%s%s: got %v", test.text, test.environ, err)
 		}
 	}
-	if _, err := load(t, "tenants: {a: {tokens: ['"+hash+"']}}\ntask: {operator_tokens: ['"+hash+"']}", nil); err != nil {
+	if _, err := load(t, "tenants: {a: {tokens: ['"+hash+"']}}\ntask: {operator_tokens: ['ops="+strings.Replace(hash, "0", "f", 1)+"']}", nil); err != nil {
 		t.Errorf("a hash: got %v", err)
 	}
 }

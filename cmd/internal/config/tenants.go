@@ -63,8 +63,8 @@ func (c *Config) Connections(id tenant.ID) map[string]SQL {
 	return all
 }
 
-// Directory opens the folders of all tenants. Nothing outside a folder is ever
-// read, whatever links lie in it.
+// Directory checks that the folders of all tenants can be opened. Nothing outside
+// a folder is ever read, whatever links lie in it; see [runtime.Folder].
 func (c *Config) Directory() (runtime.Directory, error) {
 	d := runtime.Directory{}
 	for name, t := range c.Tenants {
@@ -94,7 +94,10 @@ func (c *Config) ScriptRoots(id tenant.ID) (roots []fs.FS, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("%stenants.%s: %w", placePrefix(c.origins, "tenants."+name+".scripts"), name, err)
 		}
-		roots = append(roots, root.FS())
+		if err := root.Close(); err != nil {
+			return nil, err
+		}
+		roots = append(roots, runtime.Folder(folder)) // opened anew each time: a deployment may replace it
 	}
 	return roots, nil
 }

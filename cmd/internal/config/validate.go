@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/netip"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/tidelock-lua/tidelock/lambda"
 	"github.com/tidelock-lua/tidelock/native/http"
 	"github.com/tidelock-lua/tidelock/tenant"
 )
@@ -62,21 +63,19 @@ func (c *Config) validate(origins map[string]string) error {
 	v.connections("", c.SQL)
 	v.listener("task.listen", c.Task.Listen)
 	v.listener("task.internal_listen", c.Task.InternalListen)
-	v.tokens("task.operator_tokens", c.Task.OperatorTokens)
+	v.onePortEach(c.Task)
+	v.tokens(c)
 	for _, id := range slices.Sorted(maps.Keys(c.Tenants)) {
 		t, at := c.Tenants[id], "tenants."+id
 		if _, err := tenant.Parse(id); err != nil {
 			v.fail(at, "%v", err)
 		}
 		v.connections(at+".", t.SQL)
-		v.tokens(at+".tokens", t.Tokens)
 		if t.HTTP != nil {
 			v.allowList(at+".", *t.HTTP)
 		}
 	}
-	for i, r := range c.Lambda.Routes {
-		v.tenantExists(fmt.Sprintf("lambda.routes.%d.tenant", i), r.Tenant, c.Tenants)
-	}
+	v.routes(c)
 	for _, name := range slices.Sorted(maps.Keys(c.Task.Schedules)) {
 		v.tenantExists("task.schedules."+name+".tenant", c.Task.Schedules[name].Tenant, c.Tenants)
 	}
@@ -105,19 +104,54 @@ func (v *validator) connections(at string, all map[string]SQL) {
 		if s.Driver == "sqlite" && s.File == "" {
 			v.fail(path+".file", "the driver sqlite needs it")
 		}
+		if s.Port > portMax {
+			v.fail(path+".port", "want a port from 1 to %d", portMax)
+		}
+		v.hostAlone(path+".host", s.Host)
+		for key, value := range map[string]string{"user": s.User, "database": s.Database} {
+			if strings.Contains(value, "://") {
+				v.fail(path+"."+key, "want a name alone, not a URL")
+			}
+		}
 	}
 }
 
-// tokenHash matches a token as a configuration holds it.
-var tokenHash = regexp.MustCompile(`^sha256:[0-9a-fA-F]{64}$`)
+const portMax = 1<<16 - 1
 
-// tokens checks that tokens are hashes. The error doesn't show the value, which
-// may be the token itself.
-func (v *validator) tokens(path string, all []string) {
-	for i, text := range all {
-		if !tokenHash.MatchString(text) {
-			v.fail(fmt.Sprintf("%s.%d", path, i), "want sha256: and the 64 hexadecimal digits of the token's hash, never the token itself")
+// hostAlone checks that a host is one: a name, an address, or the path of a
+// socket. The error doesn't show the value: a URL or a DSN holds a password.
+func (v *validator) hostAlone(path, host string) {
+	name := strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	_, notIP := netip.ParseAddr(name)
+	switch {
+	case host == "" || notIP == nil:
+	case strings.Contains(host, "://") || strings.ContainsAny(host, "@=?#&\\;() \t\r\n") || strings.Contains(host, "/") && host[0] != '/':
+		v.fail(path, "want a host alone, such as db.internal, not a URL or DSN: user, password and database have keys of their own")
+	case host[0] != '/' && strings.Contains(host, ":"):
+		v.fail(path, "want a host without a port: that has a key of its own")
+	}
+}
+
+// routes checks what a function on AWS Lambda would refuse at its start.
+func (v *validator) routes(c *Config) {
+	seen := map[string]string{} // paths by what they match
+	for i, r := range c.Lambda.Routes {
+		path := fmt.Sprintf("lambda.routes.%d", i)
+		before, twice := seen[r.Match]
+		switch {
+		case r.Match == "":
+			v.fail(path+".match", "a route matches nothing")
+		case len(r.Match) > lambda.MatchMax:
+			v.fail(path+".match", "want %d bytes at most", lambda.MatchMax)
+		case twice:
+			v.fail(path+".match", "%q is matched by %s%s already", r.Match, placePrefix(v.origins, before), before)
+		case r.Tenant == "" && r.Script == "":
+			v.fail(path, "want a tenant, a script, or both")
 		}
+		if !twice {
+			seen[r.Match] = path + ".match"
+		}
+		v.tenantExists(path+".tenant", r.Tenant, c.Tenants)
 	}
 }
 
@@ -130,9 +164,46 @@ func (v *validator) tenantExists(path, id string, tenants map[string]Tenant) {
 }
 
 func (v *validator) listener(path, address string) {
-	if _, port, err := net.SplitHostPort(address); err != nil || port == "" {
+	if _, port, err := net.SplitHostPort(address); err != nil || port == "" || portNumber(port) < 0 {
 		v.fail(path, "got %q, want a host, or none for all, and a port, such as 127.0.0.1:8080", address)
 	}
+}
+
+// portNumber returns the number of a port, which may be a service's name; -1 is
+// none.
+func portNumber(port string) int {
+	n, err := net.LookupPort("tcp", port)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// onePortEach checks that the two listeners of a task don't want one port. Port 0
+// is any free one.
+func (v *validator) onePortEach(t Task) {
+	host, port, err := net.SplitHostPort(t.Listen)
+	other, otherPort, otherErr := net.SplitHostPort(t.InternalListen)
+	if err != nil || otherErr != nil || portNumber(port) <= 0 || portNumber(port) != portNumber(otherPort) {
+		return
+	}
+	if everywhere(host) || everywhere(other) || loopback(host) == loopback(other) {
+		v.fail("task.internal_listen", "the port of task.listen (%s%s): want another", placePrefix(v.origins, "task.listen"), t.Listen)
+	}
+}
+
+// everywhere reports whether a listener's host stands for all addresses.
+func everywhere(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "" || err == nil && ip.IsUnspecified()
+}
+
+// loopback returns the address of localhost, and any other host as it is.
+func loopback(host string) string {
+	if strings.EqualFold(host, "localhost") || host == "::1" {
+		return "127.0.0.1"
+	}
+	return host
 }
 
 // address checks the URL of a service. It must hold no password, because every
@@ -143,8 +214,10 @@ func (v *validator) address(path, text string) {
 	}
 	u, err := url.Parse(text)
 	switch {
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Port() != "" && portNumber(u.Port()) <= 0:
 		v.fail(path, "want a URL such as http://127.0.0.1:4318")
+	case u.Fragment != "":
+		v.fail(path, "want a URL without a fragment (#)")
 	case u.User != nil:
 		v.fail(path, "want a URL without a name and password")
 	}

@@ -82,11 +82,14 @@ func (s *Size) UnmarshalText(text []byte) error {
 // Count is a whole number of at least 1.
 type Count int64
 
+// countMax is the largest count.
+const countMax = math.MaxInt32
+
 // UnmarshalText reads a count.
 func (c *Count) UnmarshalText(text []byte) error {
 	v, err := strconv.ParseInt(string(text), 10, 64)
-	if err != nil || v < 1 || v > math.MaxInt32 {
-		return fmt.Errorf("want a whole number from 1 to %d", math.MaxInt32)
+	if err != nil || v < 1 || v > countMax {
+		return fmt.Errorf("want a whole number from 1 to %d", countMax)
 	}
 	*c = Count(v)
 	return nil

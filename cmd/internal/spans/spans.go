@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace"
 	oteltrace "go.opentelemetry.io/otel/trace"
 
+	"github.com/tidelock-lua/tidelock/cmd/internal/build"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/runtime"
 )
@@ -30,7 +31,9 @@ type Traces struct {
 func New(exporter trace.SpanExporter) *Traces {
 	provider := trace.NewTracerProvider(
 		trace.WithBatcher(exporter),
-		trace.WithResource(resource.NewSchemaless(attribute.String("service.name", "tidelock"))),
+		trace.WithResource(resource.NewSchemaless(
+			attribute.String("service.name", "tidelock"), attribute.String("service.version", build.Version()),
+		)),
 	)
 	return &Traces{provider: provider, tracer: provider.Tracer("github.com/tidelock-lua/tidelock")}
 }

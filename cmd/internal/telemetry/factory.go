@@ -1,8 +1,12 @@
 package telemetry
 
 import (
+	"runtime"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/tidelock-lua/tidelock/cmd/internal/build"
 )
 
 // namespace is the prefix of all names.
@@ -33,6 +37,14 @@ func (f factory) histograms(name, help string, buckets []float64, labels ...stri
 // histogram makes a histogram of durations.
 func (f factory) histogram(name, help string) prometheus.Histogram {
 	return f.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: seconds})
+}
+
+// buildInfo makes the metric that tells which build of the program runs.
+func (f factory) buildInfo() {
+	f.NewGauge(prometheus.GaugeOpts{
+		Namespace: namespace, Name: "build_info", Help: "1; its labels tell which build of the program runs.",
+		ConstLabels: prometheus.Labels{"version": build.Version(), "revision": build.Revision(), "goversion": runtime.Version()},
+	}).Set(1)
 }
 
 // renamed makes a counter that also counts under its old name, so that

@@ -38,6 +38,7 @@ type Metrics struct {
 	clockAhead     prometheus.Gauge
 	networkBlocked prometheus.Counter
 	refused        *prometheus.CounterVec
+	unauthorized   *prometheus.CounterVec
 	abandoned      prometheus.Gauge
 	dropped        prometheus.Counter
 }
@@ -47,6 +48,7 @@ func NewMetrics() *Metrics {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	f := factory{promauto.With(registry)}
+	f.buildInfo()
 	return &Metrics{
 		registry: registry,
 
@@ -66,6 +68,7 @@ func NewMetrics() *Metrics {
 		clockAhead:     f.gauge("clock_ahead_seconds", "How far this machine's clock is ahead of the table's; 0 while it is within lock.max_skew_ms."),
 		networkBlocked: f.counter("network_blocked_total", "Requests of scripts to hosts that they may not reach."),
 		refused:        f.counters("invocations_refused_total", "Invocations that were not accepted, by the type of the error.", "type"),
+		unauthorized:   f.counters("requests_unauthorized_total", "Requests without a valid token, by reason: missing or wrong.", "reason"),
 		abandoned:      f.gauge("runs_abandoned", "Runs that were answered without their result, and that have not returned yet."),
 		dropped:        f.renamed("due_times_dropped_total", "planned_times_dropped_total", "Due times of schedules that won't be run."),
 	}
@@ -100,11 +103,12 @@ func (m *Metrics) Interrupted(lag time.Duration) { m.interrupts.Observe(lag.Seco
 // Task returns events that count the invocations of a task.
 func (m *Metrics) Task() task.Events {
 	return task.Events{
-		Started:   func(_ tenant.ID, waited time.Duration) { m.queueSeconds.Observe(waited.Seconds()) },
-		Refused:   func(t runtime.ErrorType) { m.refused.WithLabelValues(string(t)).Inc() },
-		Abandoned: func(tenant.ID) { m.abandoned.Inc() },
-		Returned:  func(tenant.ID) { m.abandoned.Dec() },
-		Dropped:   func(_ tenant.ID, _ string, times int) { m.dropped.Add(float64(times)) },
+		Started:      func(_ tenant.ID, waited time.Duration) { m.queueSeconds.Observe(waited.Seconds()) },
+		Refused:      func(t runtime.ErrorType) { m.refused.WithLabelValues(string(t)).Inc() },
+		Unauthorized: func(reason string) { m.unauthorized.WithLabelValues(reason).Inc() },
+		Abandoned:    func(tenant.ID) { m.abandoned.Inc() },
+		Returned:     func(tenant.ID) { m.abandoned.Dec() },
+		Dropped:      func(_ tenant.ID, _ string, times int) { m.dropped.Add(float64(times)) },
 	}
 }
 

@@ -1,8 +1,10 @@
 package telemetry
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	oteltrace "go.opentelemetry.io/otel/trace"
 
+	"github.com/tidelock-lua/tidelock/cmd/internal/build"
 	"github.com/tidelock-lua/tidelock/cmd/internal/spans"
 	"github.com/tidelock-lua/tidelock/native"
 	"github.com/tidelock-lua/tidelock/native/clock"
@@ -104,6 +107,13 @@ func TestMetricsCountRunsLocksAndInterrupts(t *testing.T) {
 }
 
 // A series that was renamed counts under both names.
+func TestMetricsTellTheBuild(t *testing.T) {
+	want := fmt.Sprintf("tidelock_build_info{goversion=%q,revision=%q,version=%q} 1\n", goruntime.Version(), build.Revision(), build.Version())
+	if text := NewMetrics().text(t); !strings.Contains(text, want) {
+		t.Errorf("no %s in %s", want, text)
+	}
+}
+
 func TestMetricsKeepOldNames(t *testing.T) {
 	m := NewMetrics()
 	m.Locks().AmbiguityResolved(lock.Key{})

@@ -5,15 +5,16 @@ import (
 	"net/http"
 	"strings"
 
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/propagation"
+	"go.uber.org/zap"
 
 	"github.com/tidelock-lua/tidelock/cmd/internal/spans"
 )
 
-// OpenTraces returns traces that go to a collector by OTLP over HTTP.
-func OpenTraces(ctx context.Context, endpoint string) (*spans.Traces, error) {
-	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(endpoint))
+// OpenTraces returns traces that go to a collector by OTLP over HTTP, through the
+// proxy that the environment names if there is one. What can't be sent is logged.
+func OpenTraces(endpoint string, log *zap.Logger) (*spans.Traces, error) {
+	exporter, err := spans.NewOTLP(endpoint, http.ProxyFromEnvironment, log)
 	if err != nil {
 		return nil, err
 	}

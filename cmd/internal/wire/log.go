@@ -23,7 +23,7 @@ import (
 func NewLog(w io.Writer, console bool) *zap.Logger {
 	sink := zapcore.Lock(zapcore.AddSync(w))
 	c := zapcore.EncoderConfig{
-		TimeKey: "timestamp", LevelKey: "level", MessageKey: "message",
+		TimeKey: "timestamp", LevelKey: "level", MessageKey: "message", NameKey: "logger",
 		EncodeTime: zapcore.RFC3339NanoTimeEncoder, EncodeLevel: zapcore.CapitalLevelEncoder,
 		EncodeDuration: zapcore.StringDurationEncoder,
 	}

@@ -3,10 +3,33 @@ package wire
 import (
 	"errors"
 	"math"
+	"os"
+	"runtime/debug"
+	"strings"
 	"testing"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
+
+// docs/lambda.md and docs/isolation.md tell the fractions of memory.
+func TestMemoryOfAFunction(t *testing.T) {
+	before := debug.SetMemoryLimit(math.MaxInt64)
+	defer debug.SetMemoryLimit(before)
+	t.Setenv("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "1000")
+	newMemoryWatcher()
+	if got, want := debug.SetMemoryLimit(-1), int64(1000)<<20/10*9; got != want {
+		t.Errorf("got a soft limit of %d, want nine tenths: %d", got, want)
+	}
+	for page, want := range map[string]string{
+		"lambda.md":    "Go's soft limit is nine tenths of the function's memory",
+		"isolation.md": "else nine tenths of the container's or function's memory",
+	} {
+		text, err := os.ReadFile("../../../docs/" + page)
+		if err != nil || !strings.Contains(strings.Join(strings.Fields(string(text)), " "), want) {
+			t.Errorf("%s doesn't say %q, %v", page, want, err)
+		}
+	}
+}
 
 func TestAvailableMemory(t *testing.T) {
 	for _, test := range []struct {

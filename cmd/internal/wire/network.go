@@ -6,9 +6,12 @@ import (
 	"os"
 	"syscall"
 
+	"go.uber.org/zap"
+
 	"github.com/tidelock-lua/tidelock/cmd/internal/config"
 	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/http"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 	"github.com/tidelock-lua/tidelock/native/sql"
 	"github.com/tidelock-lua/tidelock/tenant"
 )
@@ -21,7 +24,7 @@ var platformInterfaces = []string{
 }
 
 // openHTTP makes the client of native.http.
-func (c Config) openHTTP() (*http.Client, error) {
+func (c Config) openHTTP(current func() *config.Config) (*http.Client, error) {
 	blocked := c.Listeners
 	for _, name := range platformInterfaces {
 		if place := os.Getenv(name); place != "" {
@@ -29,22 +32,26 @@ func (c Config) openHTTP() (*http.Client, error) {
 		}
 	}
 	return http.New(http.Options{
-		Policy:  func(id tenant.ID) http.Policy { return http.Policy{Allow: c.Config.Allow(id)} },
+		Policy:  func(id tenant.ID) http.Policy { return http.Policy{Allow: current().Allow(id)} },
 		Blocked: blocked,
 		Events:  http.Events{Blocked: c.Observers.Blocked},
 	})
 }
 
 // openSQL makes the databases of native.sql.
-func (c Config) openSQL(clk *clock.Dual) *sql.DB {
+func (c Config) openSQL(clk *clock.Dual, current func() *config.Config) *sql.DB {
 	return sql.New(sql.Options{
 		Clock: clk, Drivers: c.SQLDrivers, Control: blockPlatform,
 		Connections: func(id tenant.ID) map[string]sql.Connection {
 			all := map[string]sql.Connection{}
-			for name, s := range c.Config.Connections(id) {
+			for name, s := range current().Connections(id) {
 				all[name] = sqlConnection(s)
 			}
 			return all
+		},
+		Failed: func(id tenant.ID, e *outcome.Error) {
+			c.Log.Warn("a database has failed", zap.String("tenantId", string(id)), zap.String("connection", e.Key),
+				zap.String("code", e.Code), zap.String("message", e.Message), zap.NamedError("cause", e.Cause))
 		},
 	})
 }

@@ -40,8 +40,7 @@ func (c Config) openStore(clk *clock.Dual) (store Store, err error) {
 		err = errors.New("this program has no embedded database: set db.table")
 	}
 	if err != nil {
-		c.Log.Error("the database can't be opened", zap.Error(err))
-		return nil, err
+		return nil, err // health logs it
 	}
 	return store, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -25,6 +26,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native/module/logmodule"
 	"github.com/tidelock-lua/tidelock/native/module/sqlmodule"
 	"github.com/tidelock-lua/tidelock/native/module/streammodule"
+	"github.com/tidelock-lua/tidelock/native/outcome"
 	"github.com/tidelock-lua/tidelock/native/sql"
 	"github.com/tidelock-lua/tidelock/native/stream"
 	"github.com/tidelock-lua/tidelock/runtime"
@@ -75,9 +77,12 @@ type Program struct {
 	Locks *lock.Locks
 	// Store opens at its first request.
 	Store Store
+	// Health is what is known of the store.
+	Health *Health
 	// TableTime is the time by which rows of locks expire.
 	TableTime lock.TableTime
 
+	config    atomic.Pointer[config.Config]
 	client    *http.Client
 	databases *sql.DB
 }
@@ -85,7 +90,8 @@ type Program struct {
 // New makes a program. Close it after its last run.
 func New(c Config) (*Program, error) {
 	clk := clock.NewDual(clock.System())
-	store := &onDemand{clock: clk, open: func() (Store, error) { return c.openStore(clk) }}
+	health := newHealth(c)
+	store := observed{&onDemand{clock: clk, open: func() (Store, error) { return c.openStore(clk) }}, health}
 	tableTime := c.tableTime()
 	locks, err := lock.New(clk, store, tableTime, lock.Options{
 		Guard:    time.Duration(c.Config.Lock.GuardMillis) * time.Millisecond,
@@ -95,41 +101,53 @@ func New(c Config) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := c.openHTTP()
+	p := &Program{}
+	p.config.Store(c.Config)
+	client, err := c.openHTTP(p.config.Load)
 	if err != nil {
 		return nil, err
 	}
-	databases := c.openSQL(clk)
+	databases := c.openSQL(clk, p.config.Load)
 	hostName, err := os.Hostname()
 	if err != nil {
 		hostName = "unknown"
 	}
-	return &Program{
-		Clock:     clk,
-		Locks:     locks,
-		Store:     store,
-		TableTime: tableTime,
-		client:    client,
-		databases: databases,
-		Engine: runtime.New(runtime.Config{
-			Clock:    clk,
-			HostKind: c.HostKind,
-			HostName: hostName,
-			Memory:   newMemoryWatcher(),
-			Observer: c.Observers.Runs,
-			Modules: append([]native.Module{
-				coremodule.New(),
-				dbmodule.New(db.New(store, clk, tableTime.Observe)),
-				deadlinemodule.New(),
-				httpmodule.New(client),
-				jsonmodule.New(),
-				lockmodule.New(locks, lockmodule.Options{Process: strconv.Itoa(os.Getpid())}),
-				logmodule.New(),
-				sqlmodule.New(databases),
-				streammodule.New(streammodule.Options{Streams: func(tenant.ID) stream.Streams { return c.Streams }}),
-			}, c.Modules...),
-		}),
-	}, nil
+	p.Clock, p.Locks, p.Store, p.Health, p.TableTime, p.client, p.databases = clk, locks, store, health, tableTime, client, databases
+	p.Engine = runtime.New(runtime.Config{
+		Clock:    clk,
+		HostKind: c.HostKind,
+		HostName: hostName,
+		Memory:   newMemoryWatcher(),
+		Observer: c.Observers.Runs,
+		Modules: append([]native.Module{
+			coremodule.New(),
+			dbmodule.New(db.New(store, clk, tableTime.Observe)),
+			deadlinemodule.New(),
+			httpmodule.New(client),
+			jsonmodule.New(),
+			lockmodule.New(locks, lockmodule.Options{Process: strconv.Itoa(os.Getpid())}),
+			logmodule.New(),
+			sqlmodule.New(databases),
+			streammodule.New(streammodule.Options{Streams: func(tenant.ID) stream.Streams { return c.Streams }}),
+		}, c.Modules...),
+	})
+	return p, nil
+}
+
+// Reload makes another configuration count for what scripts may reach: hosts of
+// native.http and connections of native.sql. Runs keep the connections that they
+// have opened.
+func (p *Program) Reload(next *config.Config) {
+	old := p.config.Swap(next)
+	for name := range old.Tenants {
+		id := tenant.ID(name)
+		connections := next.Connections(id)
+		for name, was := range old.Connections(id) {
+			if connections[name] != was {
+				p.databases.Forget(id, name)
+			}
+		}
+	}
 }
 
 // DropIdle closes idle connections. After a suspension of the process the other
@@ -152,7 +170,7 @@ func (c Config) lockEvents() lock.Events {
 	logged := lock.Events{Release: func(r lock.ReleaseEvent) {
 		if r.Err != nil {
 			c.Log.Warn("a lock was not released and runs out by itself", zap.String("tenantId", string(r.Key.Tenant)),
-				zap.String("lock", r.Key.Name), zap.String("runId", r.By.Run), zap.Error(r.Err))
+				zap.String("lock", r.Key.Name), zap.String("runId", r.By.Run), zap.Error(outcome.Detailed(r.Err)))
 		}
 	}}
 	if c.Observers.Locks == nil {

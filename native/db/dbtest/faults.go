@@ -20,6 +20,10 @@ const (
 	Conflict              // the store rejects it because of another transaction
 	Unreachable           // the request can't be sent
 	Denied                // the store rejects it for good
+	SuccessCut            // the store makes the attempt, and its answer breaks off
+	RejectionCut          // the store rejects it, and its answer breaks off
+	FailureCut            // the store fails, and its answer breaks off
+	Foreign               // something else answers, and the store gets no request
 	HalfUnprocessed       // GetMany leaves the second half of the keys unread
 	AllUnprocessed        // GetMany leaves all keys unread
 	AddMeetsExpired       // an Add is refused if the row has expired
@@ -63,6 +67,14 @@ func (fault Fault) inject(isWrite bool) (a outcome.Attempt, carryOut bool) {
 			a.Outcome = outcome.Unknown
 		}
 		return a, fault == ResponseLost
+	case SuccessCut, FailureCut, Foreign:
+		a.Err = &outcome.Error{Code: db.CodeUnavailable, Message: "an answer that is not believed", Retryable: true}
+		if isWrite {
+			a.Outcome = outcome.Unknown
+		}
+		return a, fault == SuccessCut
+	case RejectionCut:
+		a.Err = &outcome.Error{Code: db.CodeUnavailable, Message: "turned down, and the reason broke off", Retryable: true}
 	case Throttled:
 		a.Err = &outcome.Error{Code: db.CodeThrottled, Message: "slow down", Retryable: true}
 	case Conflict:

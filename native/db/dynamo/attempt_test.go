@@ -24,12 +24,16 @@ func write(t *testing.T, s db.Store) outcome.Attempt {
 	return s.Write(t.Context(), db.Write{Kind: db.Put, Key: key, Value: 1.0, Rev: "rev"}, 1).Attempt
 }
 
+func replace(t *testing.T, s db.Store) outcome.Attempt {
+	return s.Write(t.Context(), db.Write{Kind: db.Put, Key: key, If: db.Condition{Rev: "old"}, Value: 1.0, Rev: "rev"}, 1).Attempt
+}
+
 func read(t *testing.T, s db.Store) outcome.Attempt { return s.Get(t.Context(), key, false).Attempt }
 
 func transact(t *testing.T, s db.Store) outcome.Attempt {
 	w := db.Write{Kind: db.Put, Key: key, Value: 1.0, Rev: "rev"}
 	other := w
-	other.Key.Key = "other"
+	other.Key.Key, other.If.Rev = "other", "old"
 	return s.Transact(t.Context(), "token", []db.Write{w, other}, 1).Attempt
 }
 
@@ -45,7 +49,7 @@ func TestOutcomeFollowsFromTheResponse(t *testing.T) {
 		message   string
 	}{
 		{"success", success, write, outcome.Applied, "", never, ""},
-		{"refused", refusal("{}"), write, outcome.Refused, "", never, ""},
+		{"refused", refusal("{}"), replace, outcome.Refused, "", never, ""},
 		{"throttled", failure(400, "ThrottlingException"), write, outcome.NotApplied, db.CodeThrottled, later, "refuses more"},
 		{"hot partition", failure(400, "ProvisionedThroughputExceededException"), write, outcome.NotApplied, db.CodeThrottled, later, ""},
 		{"account limit", failure(400, "RequestLimitExceeded"), read, outcome.NotApplied, db.CodeThrottled, later, ""},

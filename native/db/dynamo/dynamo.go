@@ -19,12 +19,23 @@
 //	its condition did not hold    refused
 //	the service rejected it       not applied: throttled, in conflict with a
 //	                              transaction, no such table, denied, malformed
-//	everything else               unknown: no response, a broken one, a failure
-//	                              inside the service, a response of a proxy
+//	everything else               unknown: no response, a failure inside the
+//	                              service, a response of something else, a
+//	                              success that is not whole
 //
 // Reads have no side effect, so they are not applied instead of unknown. Each
 // response of the service has a Date, even one that rejects the request; the Date
 // of a proxy's response is not used.
+//
+// # Whose answer it is
+//
+// A response is the service's if its headers have a request id and the service's
+// type of content, and don't come from a cache. A success must also have the
+// checksum of its body, match it, and fit its request: the members that such an
+// answer always has, about the keys that were named. A rejection must match its
+// checksum if it has one: DynamoDB Local sends none with rejections, but one with
+// each success. The class of its status holds in any case: a rejection that broke
+// off or was damaged is not applied, and may be sent again.
 //
 // # Permissions
 //

@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -20,44 +24,14 @@ func (s *Store) outcomeOf(ctx context.Context, trip *roundTrip, err error) (outc
 	switch {
 	case err == nil:
 		return outcome.Applied, nil
-	case isRefusal(err):
-		return outcome.Refused, nil
 	case trip.sent == nil:
 		return outcome.NotApplied, notSent(ctx, trip, err)
 	case trip.status >= 400 && trip.status < 500:
-		return outcome.NotApplied, s.rejected(err)
+		return s.rejected(trip, err)
 	default:
-		return outcome.Unknown, s.unanswered(err)
+		return outcome.Unknown, s.unanswered(trip, err)
 	}
 }
-
-// isRefusal reports whether err is a condition that did not hold.
-func isRefusal(err error) bool {
-	var failed *types.ConditionalCheckFailedException
-	if errors.As(err, &failed) {
-		return true
-	}
-	var canceled *types.TransactionCanceledException
-	if !errors.As(err, &canceled) {
-		return false
-	}
-	for _, reason := range canceled.CancellationReasons {
-		if code(reason) == reasonCondition {
-			return true
-		}
-	}
-	return false
-}
-
-// Reasons of a transaction that was cancelled, one for each of its entries.
-const (
-	reasonNone      = "None"
-	reasonCondition = "ConditionalCheckFailed"
-	reasonConflict  = "TransactionConflict"
-)
-
-// throttling are the reasons that mean too high a load.
-var throttling = map[string]bool{"ProvisionedThroughputExceeded": true, "ThrottlingError": true}
 
 func code(r types.CancellationReason) string {
 	if r.Code == nil {
@@ -75,49 +49,101 @@ func notSent(ctx context.Context, trip *roundTrip, err error) error {
 
 // unanswered is the cause of an unknown outcome. Some failures inside the service
 // mean too high a load: then the pause before the next attempt is longer.
-func (s *Store) unanswered(err error) error {
-	if isThrottle(err) {
+func (s *Store) unanswered(trip *roundTrip, err error) error {
+	switch failure, ok := errors.AsType[smithy.APIError](err); {
+	case trip.doubt != nil:
+		return unavailable(true, errors.Join(trip.doubt, err), "%s", trip.doubt.message)
+	case ok && classOf(trip, failure) == throttled:
 		return s.throttled(err)
 	}
 	return unavailable(true, err, "the table did not answer")
 }
 
-// rejected is the cause if the service has rejected the request.
-func (s *Store) rejected(err error) error {
-	var failure smithy.APIError
-	if !errors.As(err, &failure) {
-		return unavailable(false, err, "the table's answer can't be read")
+// rejected is the outcome if the service has rejected the request, and its cause.
+// It holds even if the reason broke off or was damaged on its way.
+func (s *Store) rejected(trip *roundTrip, err error) (outcome.Outcome, error) {
+	failure, ok := errors.AsType[smithy.APIError](err)
+	if trip.doubt != nil || !ok || failure.ErrorCode() == noCode {
+		return outcome.NotApplied, unavailable(true, errors.Join(trip.asError(), err), "the table turned the request down, and its reason can't be read")
 	}
-	switch failure.ErrorCode() {
-	case "TransactionConflictException", "TransactionInProgressException", "ReplicatedWriteConflictException":
-		return conflict(err)
-	case "TransactionCanceledException":
+	switch classOf(trip, failure) {
+	case refused:
+		return outcome.Refused, nil
+	case canceled:
 		return s.canceled(err)
-	case "ExpiredTokenException", "ExpiredToken", "RequestExpired":
+	case conflicting:
+		return outcome.NotApplied, conflict(err)
+	case throttled:
+		return outcome.NotApplied, s.throttled(err)
+	case passing:
+		return outcome.NotApplied, unavailable(true, err, "the table turned the request down for now (%s)", failure.ErrorCode())
+	case outdated:
+		// The next attempt is signed anew, for the time that the SDK has learned from
+		// this response.
+		return outcome.NotApplied, unavailable(true, err, "the request's signature was out of date (%s)", failure.ErrorCode())
+	case expired:
 		s.renewCredentials()
-		return unavailable(true, err, "the credentials for the table have expired")
-	case "ResourceNotFoundException":
-		return unavailable(false, err, "table %q does not exist", s.table)
-	case "AccessDeniedException", "UnrecognizedClientException", "InvalidSignatureException",
-		"MissingAuthenticationTokenException", "IncompleteSignatureException":
-		// The SDK has learned the time for its signatures from this response.
-		return unavailable(isClockSkew(err), err, "access to the table is denied")
+		return outcome.NotApplied, unavailable(true, err, "the credentials for the table have expired")
+	case denied:
+		return outcome.NotApplied, unavailable(false, err, "access to the table is denied (%s)", failure.ErrorCode())
+	case missing:
+		return outcome.NotApplied, unavailable(false, err, "table %q does not exist", s.table)
+	case undecided:
+		return outcome.Unknown, unavailable(true, err, "the table did not answer (%s)", failure.ErrorCode())
+	default:
+		return outcome.NotApplied, unavailable(false, err, "the table turned the request down (%s)", failure.ErrorCode())
 	}
-	if isThrottle(err) {
-		return s.throttled(err)
-	}
-	return unavailable(false, err, "the table turned the request down (%s)", failure.ErrorCode())
 }
 
-// canceled is the cause if the service has cancelled a transaction for another
-// reason than a condition.
-func (s *Store) canceled(err error) error {
-	var failure *types.TransactionCanceledException
-	if !errors.As(err, &failure) {
-		return unavailable(false, err, "the table's answer can't be read")
+// noCode is the code of the SDK for an error that has none.
+const noCode = "UnknownError"
+
+// signatureTime is how far the time of a signature may be from the service's, as
+// the SDK has it: the service allows five minutes.
+const signatureTime = 4 * time.Minute
+
+// classOf is the class of an error of the service. For a signature that is wrong
+// and one that is out of date the service has the same codes.
+func classOf(trip *roundTrip, failure smithy.APIError) class {
+	c, known := classes[failure.ErrorCode()]
+	switch {
+	case c == denied && isOutdated(trip, failure):
+		return outdated
+	case !known && (trip.status == http.StatusTooManyRequests || isThrottle(failure)):
+		return throttled
+	case !known && trip.status == http.StatusRequestTimeout:
+		return passing
 	}
+	return c
+}
+
+// isOutdated reports whether the request came too late or too early for its
+// signature: it has waited for too long, the machine was suspended, or its clock
+// was off.
+func isOutdated(trip *roundTrip, failure smithy.APIError) bool {
+	if !trip.date.IsZero() && !trip.signedFor.IsZero() && trip.date.Sub(trip.signedFor).Abs() > signatureTime {
+		return true
+	}
+	text := failure.ErrorMessage()
+	return strings.HasPrefix(text, "Signature expired") || strings.HasPrefix(text, "Signature not yet current")
+}
+
+// canceled is the outcome if the service has canceled a transaction, and its cause:
+// a condition that did not hold comes before all others.
+func (s *Store) canceled(err error) (outcome.Outcome, error) {
+	failure, ok := errors.AsType[*types.TransactionCanceledException](err)
+	if !ok {
+		return outcome.NotApplied, unavailable(true, err, "the table's answer can't be read")
+	}
+	if slices.ContainsFunc(failure.CancellationReasons, func(r types.CancellationReason) bool { return code(r) == reasonCondition }) {
+		return outcome.Refused, nil
+	}
+	return outcome.NotApplied, s.cancellation(failure.CancellationReasons, err)
+}
+
+func (s *Store) cancellation(reasons []types.CancellationReason, err error) error {
 	isConflict := false
-	for _, reason := range failure.CancellationReasons {
+	for _, reason := range reasons {
 		switch c := code(reason); {
 		case throttling[c]:
 			return s.throttled(err)
@@ -126,6 +152,9 @@ func (s *Store) canceled(err error) error {
 		case c != reasonNone:
 			return unavailable(false, err, "the table turned the transaction down (%s)", c)
 		}
+	}
+	if len(reasons) == 0 {
+		return unavailable(true, err, "the table canceled the transaction, and its reasons can't be read")
 	}
 	if !isConflict {
 		return unavailable(false, err, "the table canceled the transaction without a reason")
@@ -142,12 +171,6 @@ func (s *Store) renewCredentials() {
 
 func isThrottle(err error) bool {
 	return retry.IsErrorThrottles(retry.DefaultThrottles).IsErrorThrottle(err).Bool()
-}
-
-// isClockSkew reports whether the SDK takes err for a signature that was out of
-// date.
-func isClockSkew(err error) bool {
-	return retry.RetryableError{}.IsErrorRetryable(err).Bool()
 }
 
 // throttled is the cause of a request rejected because of the load. The log shows

@@ -2,6 +2,8 @@ package dynamo_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"hash/crc32"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -12,7 +14,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
-	"github.com/tidelock-lua/tidelock/native/db/dbtest"
 	"github.com/tidelock-lua/tidelock/native/db/dynamo"
 )
 
@@ -34,10 +35,11 @@ func (r request) item() string {
 }
 
 // An answer is the response of the fake service to one request: a status and a
-// text, or whatever do does with the connection.
+// text, with the headers of the service, or whatever do does with the connection.
 type answer struct {
 	status int
 	body   string
+	header func(http.Header) // changes the headers; may be nil
 	do     func(http.ResponseWriter, *http.Request)
 }
 
@@ -73,6 +75,7 @@ type fake struct {
 	answerTo func(n int, r request) answer
 	date     time.Time // of its answers; zero is the present
 	proxy    bool      // answers as a proxy, not as the service
+	pipes    *pipes    // in place of the network; nil if that is used
 
 	mu       sync.Mutex // guards requests
 	requests []request
@@ -103,9 +106,14 @@ func (f *fake) serve(w http.ResponseWriter, r *http.Request) {
 	a := f.answerTo(n, got)
 	if !f.proxy {
 		w.Header().Set("X-Amzn-Requestid", "ID")
+		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+		w.Header().Set("X-Amz-Crc32", fmt.Sprint(crc32.ChecksumIEEE([]byte(a.body))))
 	}
 	if !f.date.IsZero() {
 		w.Header().Set("Date", f.date.UTC().Format(http.TimeFormat))
+	}
+	if a.header != nil {
+		a.header(w.Header())
 	}
 	if a.do != nil {
 		a.do(w, r)
@@ -127,14 +135,4 @@ func (f *fake) options() dynamo.Options {
 		Table: "test", Region: "eu-west-1", Endpoint: f.URL,
 		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
 	}
-}
-
-func (f *fake) open(t testing.TB) *dynamo.Store {
-	t.Helper()
-	return open(t, systemClock(), f.options())
-}
-
-// fixture is a partition over the fake service.
-func (f *fake) fixture(t *testing.T) *dbtest.Fixture {
-	return dbtest.NewFixture(t, f.open(t), dbtest.NewClock())
 }

@@ -1,7 +1,6 @@
 package dynamo_test
 
 import (
-	"io"
 	"net/http"
 	"slices"
 	"testing"
@@ -69,10 +68,7 @@ func TestUncontendedLockCostsTwoRequests(t *testing.T) {
 func TestPutLockWithoutADateIsUnknown(t *testing.T) {
 	service := newFake(t)
 	service.answerTo = func(int, request) answer {
-		return answer{do: func(w http.ResponseWriter, _ *http.Request) {
-			w.Header()["Date"] = nil // or the server adds one
-			_, _ = io.WriteString(w, "{}")
-		}}
+		return answer{status: 200, body: "{}", header: func(h http.Header) { h["Date"] = nil }} // or the server adds one
 	}
 	s := open(t, systemClock(), service.options())
 	row := lock.Row{Key: lock.Key{Tenant: "acme", Name: "job"}, Owner: "me"}

@@ -36,11 +36,18 @@ func (s *Store) PutLock(ctx context.Context, row lock.Row, now lock.UnixMilli) (
 			ExpressionAttributeValues:           attributes{":now": number(int64(now))},
 			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 		})
-		return err
+		if err != nil {
+			return err
+		}
+		return checkEmpty(ctx)
 	})
 	switch {
 	case result.Outcome == outcome.Refused:
-		result.Old = conflictingLock(row.Key, err)
+		item := conflictingItem(err)
+		if result.Old, err = refusedLock(row.Key, item); err == nil && isFreeAt(item, now) {
+			err = malformedAnswer("the lock that it names is free")
+		}
+		s.checkReadable(&result.Attempt, err)
 	case result.Outcome == outcome.Applied && result.Date.IsZero():
 		// If both clocks stood still while the process was suspended, only a date
 		// shows that its lease has ended: a grant without one doesn't count.
@@ -61,12 +68,25 @@ func (s *Store) DeleteLock(ctx context.Context, key lock.Key, owner string) (res
 			ExpressionAttributeValues:           attributes{":owner": str(owner)},
 			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 		})
-		return err
+		if err != nil {
+			return err
+		}
+		return checkEmpty(ctx)
 	})
 	if result.Outcome == outcome.Refused {
-		result.Old = conflictingLock(key, err)
+		if result.Old, err = refusedLock(key, conflictingItem(err)); err == nil && result.Old != nil && result.Old.Owner == owner {
+			err = malformedAnswer("the lock that it names is of the owner")
+		}
+		s.checkReadable(&result.Attempt, err)
 	}
 	return result
+}
+
+// isFreeAt reports whether a put of a lock at now can't have been refused because
+// of item.
+func isFreeAt(item attributes, now lock.UnixMilli) bool {
+	_, hasEnd := item[attrUntil].(*types.AttributeValueMemberN)
+	return len(item) == 0 || hasEnd && lock.UnixMilli(integerOf(item, attrUntil)) <= now
 }
 
 // ListLocks implements [lock.Lister].
@@ -76,6 +96,8 @@ func (s *Store) ListLocks(ctx context.Context, id tenant.ID, after string) (page
 		condition += " AND #k > :after"
 		values[":after"] = str(after)
 	}
+	const last = "\xff" // behind all names
+	wanted := db.Query{Partition: lock.Key{Tenant: id}.Partition(), Low: after, High: last, Limit: locksPage}
 	var out *dynamodb.QueryOutput
 	page.Attempt = s.read(ctx, func(ctx context.Context) (err error) {
 		out, err = s.client.Query(ctx, &dynamodb.QueryInput{
@@ -86,7 +108,10 @@ func (s *Store) ListLocks(ctx context.Context, id tenant.ID, after string) (page
 			ConsistentRead:            aws.Bool(true),
 			Limit:                     aws.Int32(locksPage),
 		})
-		return err
+		if err != nil {
+			return err
+		}
+		return checkPage(ctx, wanted, out)
 	})
 	if page.Outcome != outcome.Applied {
 		return page
@@ -113,17 +138,6 @@ func lockItem(row lock.Row) attributes {
 	item[attrBy] = &types.AttributeValueMemberM{Value: by}
 	item[attrExpires] = number(row.Expiry())
 	return item
-}
-
-// conflictingLock is the lock for which a condition did not hold, nil if there
-// was none.
-func conflictingLock(key lock.Key, err error) *lock.Row {
-	item := conflictingItem(err)
-	if len(item) == 0 {
-		return nil
-	}
-	row := lockRow(key, item)
-	return &row
 }
 
 // lockRow reads an item. Attributes that are missing or of another type are zero.

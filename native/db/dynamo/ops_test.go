@@ -44,7 +44,7 @@ func TestAddIsNeverSentTwice(t *testing.T) {
 		if r.op == "UpdateItem" {
 			return lost
 		}
-		return answer{status: 200, body: `{"Item":{"v":{"N":"7"},"r":{"S":"another's"},"t":{"S":"i"}}}`}
+		return answer{status: 200, body: `{"Item":{"p":{"S":"acme/users"},"k":{"S":"key"},"v":{"N":"7"},"r":{"S":"another's"},"t":{"S":"i"}}}`}
 	}
 	f := service.fixture(t)
 	_, err := f.Users.Add(f.Context(), f.Scope, "key", 1, db.AddOptions{})
@@ -95,7 +95,7 @@ func TestGetManyReadsUnprocessedKeysAgain(t *testing.T) {
 		}
 		return answer{status: 200, body: fmt.Sprintf(`{"Responses":{"test":[`+row+`]},"UnprocessedKeys":{"test":{"Keys":[%s]}}}`, read, strings.Join(keys, ","))}
 	}
-	service := newFake(t, batch("a", "b", "missing"), failure(400, "ThrottlingException"), batch("b", "missing"), answer{status: 200, body: `{"Responses":{}}`})
+	service := newFake(t, batch("a", "b", "missing"), failure(400, "ThrottlingException"), batch("b", "missing"), answer{status: 200, body: `{"Responses":{"test":[]},"UnprocessedKeys":{}}`})
 	f := service.fixture(t)
 	got, err := f.Users.GetMany(f.Context(), f.Scope, []string{"a", "b", "missing"}, false)
 	if err != nil || len(got) != 2 || got["a"].Value != "a" || got["b"].Value != "b" {
@@ -107,7 +107,7 @@ func TestGetManyReadsUnprocessedKeysAgain(t *testing.T) {
 }
 
 func TestGetManyThatReadsNothingIsThrottled(t *testing.T) {
-	service := newFake(t, answer{status: 200, body: `{"UnprocessedKeys":{"test":{"Keys":[{"p":{"S":"acme/users"},"k":{"S":"a"}}]}}}`})
+	service := newFake(t, answer{status: 200, body: `{"Responses":{},"UnprocessedKeys":{"test":{"Keys":[{"p":{"S":"acme/users"},"k":{"S":"a"}}]}}}`})
 	f := service.fixture(t)
 	_, err := f.Users.GetMany(f.Context(), f.Scope, []string{"a"}, false)
 	f.WantCode(err, db.CodeThrottled)
@@ -140,7 +140,7 @@ func (c *numberedCredentials) Retrieve(context.Context) (aws.Credentials, error)
 }
 
 func TestForeignItemIsAnError(t *testing.T) {
-	for _, item := range []string{`{"p":{"S":"acme/users"},"k":{"S":"key"}}`, `{"v":{"SS":["a"]},"r":{"S":"rev"}}`} {
+	for _, item := range []string{`{"p":{"S":"acme/users"},"k":{"S":"key"}}`, `{"p":{"S":"acme/users"},"k":{"S":"key"},"v":{"SS":["a"]},"r":{"S":"rev"}}`} {
 		service := newFake(t, answer{status: 200, body: `{"Item":` + item + `}`}, refusal(item))
 		f := service.fixture(t)
 		_, err := f.Users.Get(f.Context(), f.Scope, "key", false)
@@ -191,5 +191,18 @@ func TestSignatureOutOfDateIsRenewed(t *testing.T) {
 	signed, err := time.Parse("20060102T150405Z", service.seen()[1].header.Get("X-Amz-Date"))
 	if off := signed.Sub(service.date).Abs(); err != nil || off > time.Minute {
 		t.Errorf("the second request is signed for %v (%v), want the service's time %v", signed, err, service.date)
+	}
+}
+
+// TestSignatureThatExpiredOnItsWayIsRenewed has a service whose time is the
+// machine's: the first request came too late all the same.
+func TestSignatureThatExpiredOnItsWayIsRenewed(t *testing.T) {
+	expired := answer{status: 400, body: `{"__type":"com.amazon.coral.service#InvalidSignatureException",` +
+		`"message":"Signature expired: 20260101T000000Z is now earlier than 20260101T000500Z (20260101T001000Z - 5 min.)"}`}
+	service := newFake(t, expired, success)
+	f := service.fixture(t)
+	f.Put("key", 1.0)
+	if n := len(service.seen()); n != 2 {
+		t.Errorf("%d requests, want 2", n)
 	}
 }

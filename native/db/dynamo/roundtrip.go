@@ -3,12 +3,15 @@ package dynamo
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
 	"sync"
 	"time"
+
+	"go.uber.org/zap"
 
 	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/outcome"
@@ -29,12 +32,15 @@ const (
 
 // roundTrip records what happened to the one request of an attempt.
 type roundTrip struct {
-	mu     sync.Mutex // guards what follows: hooks run on other goroutines
-	signed bool       // the SDK has made and signed the request
-	cancel context.CancelFunc
-	sent   *clock.Reading // when it had a connection; nil if nothing was written
-	status int            // of the service's response, 0 if there was none
-	date   time.Time      // of that response; zero if there was none
+	mu        sync.Mutex // guards what follows: hooks run on other goroutines
+	signed    bool       // the SDK has made and signed the request
+	cancel    context.CancelFunc
+	sent      *clock.Reading // when it had a connection; nil if nothing was written
+	signedFor time.Time      // the time of its signature
+	status    int            // of the service's response, 0 if there was none
+	date      time.Time      // of that response; zero if there was none
+	body      []byte         // of that response, once it is whole; nil until then
+	doubt     *doubt         // why the response is not believed; nil if it is
 }
 
 type roundTripKey struct{}
@@ -69,8 +75,8 @@ func newHTTPClient(clk *clock.Dual) *httpClient {
 // context.
 func (c *httpClient) Do(r *http.Request) (*http.Response, error) {
 	trip, ok := r.Context().Value(roundTripKey{}).(*roundTrip)
-	if !ok {
-		return c.Client.Do(r)
+	if !ok { // a request of an operator
+		return c.do(new(roundTrip), r)
 	}
 	r, err := replayable(trip, r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { trip.markSent(c.clock.Read()) },
@@ -78,12 +84,17 @@ func (c *httpClient) Do(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	trip.markSigned()
+	trip.markSigned(signedAt(r))
+	return c.do(trip, r)
+}
+
+// do makes the round trip, and returns only a response that is the service's.
+func (c *httpClient) do(trip *roundTrip, r *http.Request) (*http.Response, error) {
 	response, err := c.Client.Do(r)
-	if err == nil {
-		trip.markAnswered(response)
+	if err != nil {
+		return nil, err
 	}
-	return response, err
+	return receive(trip, response)
 }
 
 // replayable lets net/http read the body a second time. Otherwise it would not
@@ -133,10 +144,10 @@ func (trip *roundTrip) abort() {
 	trip.cancel()
 }
 
-func (trip *roundTrip) markSigned() {
+func (trip *roundTrip) markSigned(signedFor time.Time) {
 	trip.mu.Lock()
 	defer trip.mu.Unlock()
-	trip.signed = true
+	trip.signed, trip.signedFor = true, signedFor
 }
 
 // markSent records that the request has a connection: from here on a part of it
@@ -147,19 +158,39 @@ func (trip *roundTrip) markSent(now clock.Reading) {
 	trip.sent = &now
 }
 
-// markAnswered records a response of the service itself. One of a proxy doesn't
-// count: its Date is not the table's time, and its status says nothing about the
-// request.
+// markAnswered records that the headers of a response of the service have come:
+// whatever becomes of its body, they tell the class of its status, and the table's
+// time. A response of a proxy is not recorded.
 func (trip *roundTrip) markAnswered(r *http.Response) {
-	if r.Header.Get("X-Amzn-Requestid") == "" {
-		return
-	}
 	trip.mu.Lock()
 	defer trip.mu.Unlock()
 	trip.status = r.StatusCode
 	if date, err := http.ParseTime(r.Header.Get("Date")); err == nil {
 		trip.date = date
 	}
+}
+
+func (trip *roundTrip) markBody(body []byte) {
+	trip.mu.Lock()
+	defer trip.mu.Unlock()
+	trip.body = body
+}
+
+// markDoubt records why the response is not believed, and returns that as an
+// error.
+func (trip *roundTrip) markDoubt(d *doubt) error {
+	trip.mu.Lock()
+	defer trip.mu.Unlock()
+	trip.doubt = d
+	return d
+}
+
+// asError is the doubt as an error, nil if there is none. The caller holds trip.mu.
+func (trip *roundTrip) asError() error {
+	if trip.doubt == nil {
+		return nil
+	}
+	return trip.doubt
 }
 
 // attempt makes one attempt: do calls the SDK once. The error is that of do.
@@ -176,8 +207,19 @@ func (s *Store) attempt(ctx context.Context, do func(context.Context) error) (a 
 	if trip.sent != nil {
 		a.Sent = *trip.sent
 	}
+	if d, ok := errors.AsType[*doubt](err); ok { // about what is in the body
+		trip.doubt = d
+	}
 	a.Outcome, a.Err = s.outcomeOf(ctx, trip, err)
+	if trip.doubt != nil {
+		s.logDoubt(trip.doubt)
+	}
 	return a, err
+}
+
+// logDoubt tells operators why an answer is not believed.
+func (s *Store) logDoubt(d *doubt) {
+	s.log.Warn("an answer is not believed", zap.String("table", s.table), zap.String("reason", d.message), zap.Error(d.detail))
 }
 
 // read makes an attempt without side effects, which is Applied or NotApplied.

@@ -36,6 +36,8 @@ func TestDeadConnectionCostsNoAttempt(t *testing.T) {
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests.Add(1)
 		w.Header().Set("X-Amzn-Requestid", "ID")
+		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+		w.Header().Set("X-Amz-Crc32", "2745614147") // of {}
 		_, _ = io.WriteString(w, "{}")
 	}))
 	t.Cleanup(service.Close)

@@ -19,21 +19,30 @@ func (s *Store) Get(ctx context.Context, key db.Key, stale bool) (result db.RowR
 		out, err = s.client.GetItem(ctx, &dynamodb.GetItemInput{
 			TableName: &s.table, Key: keyOf(key), ConsistentRead: aws.Bool(!stale),
 		})
-		return err
+		if err != nil {
+			return err
+		}
+		return checkItemOf(ctx, key, out)
 	})
 	if result.Outcome == outcome.Applied {
 		var err error
 		result.Row, err = rowOf(out.Item)
-		checkReadable(&result.Attempt, err)
+		s.checkReadable(&result.Attempt, err)
 	}
 	return result
 }
 
 // checkReadable makes an attempt whose response could not be read NotApplied, with
 // the error err; nil leaves it as it is.
-func checkReadable(a *outcome.Attempt, err error) {
-	if err != nil {
-		a.Outcome = outcome.NotApplied
+func (s *Store) checkReadable(a *outcome.Attempt, err error) {
+	if err == nil {
+		return
+	}
+	a.Outcome = outcome.NotApplied
+	if d, ok := errors.AsType[*doubt](err); ok {
+		s.logDoubt(d)
+		a.Err = unavailable(true, d, "%s", d.message)
+	} else {
 		a.Err = unavailable(false, err, "%v", errForeign)
 	}
 }
@@ -50,10 +59,13 @@ func (s *Store) GetMany(ctx context.Context, keys []db.Key, stale bool) (result 
 		out, err = s.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
 			RequestItems: map[string]types.KeysAndAttributes{s.table: wanted},
 		})
-		return err
+		if err != nil {
+			return err
+		}
+		return s.checkBatch(keys, out)
 	})
 	if result.Outcome == outcome.Applied {
-		checkReadable(&result.Attempt, readBatch(out, &result))
+		s.checkReadable(&result.Attempt, readBatch(out, &result))
 	}
 	return result
 }
@@ -104,12 +116,14 @@ func (s *Store) Query(ctx context.Context, q db.Query) (result db.QueryResult) {
 	in.ExpressionAttributeNames = names(inRange, ifAlive, projection)
 	var out *dynamodb.QueryOutput
 	result.Attempt = s.read(ctx, func(ctx context.Context) (err error) {
-		out, err = s.client.Query(ctx, in)
-		return err
+		if out, err = s.client.Query(ctx, in); err != nil {
+			return err
+		}
+		return checkPage(ctx, q, out)
 	})
 	if result.Outcome == outcome.Applied {
 		result.Last = textOf(out.LastEvaluatedKey, attrKey)
-		checkReadable(&result.Attempt, readPage(out, q.KeysOnly, &result))
+		s.checkReadable(&result.Attempt, readPage(out, q.KeysOnly, &result))
 	}
 	return result
 }
@@ -140,8 +154,8 @@ func (s *Store) Write(ctx context.Context, w db.Write, now int64) (result db.Row
 	})
 	switch {
 	case result.Outcome == outcome.Refused:
-		result.Row, err = rowOf(conflictingItem(err))
-		checkReadable(&result.Attempt, err)
+		result.Row, err = refusedBy(w, now, conflictingItem(err))
+		s.checkReadable(&result.Attempt, err)
 	case result.Outcome != outcome.Applied:
 	case w.Kind == db.Put:
 		result.Row = &db.Row{Value: w.Value, Rev: w.Rev, Expires: w.Expires}
@@ -162,6 +176,9 @@ func (s *Store) write(ctx context.Context, w db.Write, c change) (after attribut
 			ConditionExpression: c.text(), ExpressionAttributeNames: c.names(), ExpressionAttributeValues: c.values,
 			ReturnValuesOnConditionCheckFailure: c.onRefusal(),
 		})
+		if err == nil {
+			err = checkEmpty(ctx)
+		}
 		return nil, err
 	case db.Delete:
 		_, err = s.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
@@ -169,6 +186,9 @@ func (s *Store) write(ctx context.Context, w db.Write, c change) (after attribut
 			ConditionExpression: c.text(), ExpressionAttributeNames: c.names(), ExpressionAttributeValues: c.values,
 			ReturnValuesOnConditionCheckFailure: c.onRefusal(),
 		})
+		if err == nil {
+			err = checkEmpty(ctx)
+		}
 		return nil, err
 	default:
 		out, err := s.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
@@ -179,7 +199,7 @@ func (s *Store) write(ctx context.Context, w db.Write, c change) (after attribut
 		if err != nil {
 			return nil, err
 		}
-		return out.Attributes, nil
+		return out.Attributes, checkSum(w, out.Attributes)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
 )
 
 const (
@@ -44,15 +45,25 @@ func (s *Store) CreateTable(ctx context.Context) (created bool, err error) {
 }
 
 // withRetries lets the SDK repeat the requests of operators, which are no attempts
-// of native.db.
-func withRetries(o *dynamodb.Options) { o.Retryer = retry.NewStandard() }
+// of native.db. It repeats those that can't be sent or have no answer of the
+// service, and here also those that came too late for their signature.
+func withRetries(o *dynamodb.Options) {
+	o.Retryer = retry.NewStandard(func(r *retry.StandardOptions) {
+		r.Retryables = append(r.Retryables, retry.IsErrorRetryableFunc(func(err error) aws.Ternary {
+			if failure, ok := errors.AsType[smithy.APIError](err); ok && classOf(new(roundTrip), failure) == outdated {
+				return aws.TrueTernary
+			}
+			return aws.UnknownTernary
+		}))
+	})
+}
 
 func (s *Store) create(ctx context.Context) (created bool, err error) {
 	_, err = s.describe(ctx)
 	if !isMissing(err) {
 		return false, err
 	}
-	_, err = s.client.CreateTable(ctx, &dynamodb.CreateTableInput{
+	out, err := s.client.CreateTable(ctx, &dynamodb.CreateTableInput{
 		TableName:   &s.table,
 		BillingMode: types.BillingModePayPerRequest,
 		AttributeDefinitions: []types.AttributeDefinition{
@@ -68,6 +79,9 @@ func (s *Store) create(ctx context.Context) (created bool, err error) {
 	if errors.As(err, &inUse) { // another process is creating it
 		return false, nil
 	}
+	if err == nil {
+		err = s.checkTable(out.TableDescription)
+	}
 	return err == nil, err
 }
 
@@ -76,7 +90,7 @@ func (s *Store) describe(ctx context.Context) (*types.TableDescription, error) {
 	if err != nil {
 		return nil, err
 	}
-	return out.Table, nil
+	return out.Table, s.checkTable(out.Table)
 }
 
 func isMissing(err error) bool {
@@ -127,10 +141,16 @@ func (s *Store) expiry(ctx context.Context) (attribute string, err error) {
 		return "", err
 	}
 	ttl := out.TimeToLiveDescription
-	if ttl == nil || ttl.TimeToLiveStatus != types.TimeToLiveStatusEnabled && ttl.TimeToLiveStatus != types.TimeToLiveStatusEnabling {
+	if ttl == nil || ttl.TimeToLiveStatus == "" {
+		return "", malformedAnswer("it does not describe the expiry of a table")
+	}
+	if ttl.TimeToLiveStatus != types.TimeToLiveStatusEnabled && ttl.TimeToLiveStatus != types.TimeToLiveStatusEnabling {
 		return "", nil
 	}
-	return aws.ToString(ttl.AttributeName), nil
+	if ttl.AttributeName == nil {
+		return "", malformedAnswer("it does not name the attribute of the expiry")
+	}
+	return *ttl.AttributeName, nil
 }
 
 func (s *Store) setExpiry(ctx context.Context) error {
@@ -142,7 +162,7 @@ func (s *Store) setExpiry(ctx context.Context) error {
 	case attribute != "":
 		return fmt.Errorf("its items expire by %q, want %q: switch that off first", attribute, attrExpires)
 	}
-	_, err := s.client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
+	out, err := s.client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
 		TableName: &s.table,
 		TimeToLiveSpecification: &types.TimeToLiveSpecification{
 			AttributeName: aws.String(attrExpires), Enabled: aws.Bool(true),
@@ -150,6 +170,9 @@ func (s *Store) setExpiry(ctx context.Context) error {
 	}, withRetries)
 	if attribute, _ := s.expiry(ctx); attribute == attrExpires {
 		return nil // another process may have set it before, which is an error
+	}
+	if err == nil && (out.TimeToLiveSpecification == nil || aws.ToString(out.TimeToLiveSpecification.AttributeName) != attrExpires) {
+		return malformedAnswer("it does not confirm the expiry")
 	}
 	return err
 }

@@ -160,7 +160,7 @@ func TestCheckTableFindsWhatTheEmulatorLacks(t *testing.T) {
 		service.answerTo = func(_ int, r request) answer {
 			switch r.op {
 			case "DescribeTable":
-				return answer{status: 200, body: fmt.Sprintf(`{"Table":{"TableStatus":"ACTIVE",%s,%s}}`, keys, test.fields)}
+				return answer{status: 200, body: fmt.Sprintf(`{"Table":{"TableName":"test","TableStatus":"ACTIVE",%s,%s}}`, keys, test.fields)}
 			case "DescribeTimeToLive":
 				return answer{status: 200, body: fmt.Sprintf(`{"TimeToLiveDescription":{"AttributeName":"x","TimeToLiveStatus":%q}}`, test.ttl)}
 			default:

@@ -26,11 +26,14 @@ func (s *Store) Transact(ctx context.Context, token string, writes []db.Write, n
 		_, err := s.client.TransactWriteItems(ctx, in, func(o *dynamodb.Options) {
 			o.Interceptors.AddAfterSerialization(sortedFields{})
 		})
-		return err
+		if err != nil {
+			return err
+		}
+		return checkEmpty(ctx)
 	})
 	if result.Outcome == outcome.Refused {
-		result.Refusals, err = refusals(err)
-		checkReadable(&result.Attempt, err)
+		result.Refusals, err = refusals(err, writes, now)
+		s.checkReadable(&result.Attempt, err)
 	}
 	return result
 }
@@ -64,17 +67,20 @@ func (s *Store) entry(w db.Write, c change) types.TransactWriteItem {
 	}
 }
 
-// refusals are the entries whose conditions did not hold.
-func refusals(err error) (refused []db.Refusal, _ error) {
+// refusals are the writes whose conditions did not hold.
+func refusals(err error, writes []db.Write, now int64) (refused []db.Refusal, _ error) {
 	var canceled *types.TransactionCanceledException
 	if !errors.As(err, &canceled) {
 		return nil, err
+	}
+	if got := len(canceled.CancellationReasons); got != len(writes) {
+		return nil, malformedAnswer("it has %d reasons for %d writes", got, len(writes))
 	}
 	for i, reason := range canceled.CancellationReasons {
 		if code(reason) != reasonCondition {
 			continue
 		}
-		row, err := rowOf(reason.Item)
+		row, err := refusedBy(writes[i], now, reason.Item)
 		if err != nil {
 			return nil, err
 		}

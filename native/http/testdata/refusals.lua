@@ -40,7 +40,8 @@ end
 assert(refused("net_url", http.get, "https://api.example.com/" .. ("x"):rep(8192)).message:find("8192"))
 
 -- What isn't on the list.
-local err = refused("net_blocked in post: example.com is not on the list of what may be reached: http.allow of the configuration, or --allow-net example.com, adds it", http.post, "https://example.com/")
+local err = refused("net_blocked in post: example.com is not on the list of what may be reached: add it to http.allow in the configuration, "
+  .. "or on the command line by --allow-net example.com", http.post, "https://example.com/")
 assert(err.applied == "no" and err.retryable == false and err.key == "example.com")
 for _, text in ipairs{
   "https://api.example.com:444/", "http://api.example.com:443/", "https://evilapi.example.com/", "https://example.com:8443/",

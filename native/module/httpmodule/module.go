@@ -135,27 +135,24 @@ func bodyJSON(c *native.Call) error {
 	}
 	v, err := jsonmodule.Decode(c.Run, []byte(strings.TrimPrefix(string(text), "\ufeff")))
 	if err != nil {
-		return &outcome.Error{Code: "json_syntax", Op: "json", Message: fmt.Sprintf("%v (status %s, content-type %s)", err, status(t), contentType(t)), Cause: err}
+		return &outcome.Error{Code: "json_syntax", Op: "json", Message: fmt.Sprintf("%v%s", err, described(t)), Cause: err}
 	}
 	return c.Return(native.ToLua(c.Run, v))
 }
 
-// status and contentType are what a response says of its body: one that is no JSON
-// is a page of an error, mostly.
-func status(response *lua.LTable) string {
-	if n, ok := response.RawGetString("status").(lua.LNumber); ok {
-		return n.String()
-	}
-	return "unknown"
-}
-
-func contentType(response *lua.LTable) string {
-	if h, ok := response.RawGetString("headers").(*lua.LTable); ok {
-		if s, ok := h.RawGetString("content-type").(lua.LString); ok {
-			return fmt.Sprintf("%.100q", string(s))
+// described returns what tells the author of a script why a body isn't JSON: the
+// page of a proxy has another status or content type.
+func described(response *lua.LTable) string {
+	contentType := "no content type"
+	if headers, ok := response.RawGetString("headers").(*lua.LTable); ok {
+		if text, ok := headers.RawGetString("content-type").(lua.LString); ok {
+			contentType = http.Printable(string(text))
 		}
 	}
-	return "not set"
+	if status, ok := response.RawGetString("status").(lua.LNumber); ok {
+		return fmt.Sprintf(" (status %v, %s)", status, contentType)
+	}
+	return ""
 }
 
 // arguments reads the options of a request.

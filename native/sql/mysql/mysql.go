@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -43,7 +44,10 @@ func (mysqlDriver) Connect(ctx context.Context, t sql.Target) (sql.Session, erro
 	if err != nil {
 		return nil, err
 	}
-	s := &session{conn: conn, connector: connector}
+	s := &session{conn: conn, connector: connector, status: statusOf(conn)}
+	if s.status == nil {
+		return nil, errors.Join(errChanged, conn.Close())
+	}
 	if s.id, err = s.connectionID(); err == nil && t.ReadOnly {
 		_, err = conn.ExecContext(ctx, "SET SESSION TRANSACTION READ ONLY", nil)
 	}
@@ -68,7 +72,7 @@ func connector(t sql.Target) (driver.Connector, error) {
 	cfg.TLS = t.TLSConfig()
 	cfg.DialFunc = t.Dial
 	cfg.Logger = &mysql.NopLogger{}
-	cfg.Params = map[string]string{"time_zone": "'+00:00'"}
+	cfg.Params = map[string]string{"time_zone": "'+00:00'", "autocommit": "1"}
 	cfg.ClientFoundRows = true // affected counts the rows that matched, as in other databases
 	return mysql.NewConnector(cfg)
 }
@@ -80,7 +84,7 @@ func open(ctx context.Context, c driver.Connector) (connection, error) {
 	}
 	known, ok := conn.(connection)
 	if !ok {
-		return nil, errors.Join(errors.New("the driver has changed"), conn.Close())
+		return nil, errors.Join(errChanged, conn.Close())
 	}
 	return known, nil
 }
@@ -91,15 +95,18 @@ func (mysqlDriver) Classify(err error) sql.Failure {
 		return sql.Failure{Kind: sql.Refused, Message: r.message}
 	}
 	if errors.Is(err, mysql.ErrNoTLS) {
-		return sql.Failure{Kind: sql.Denied, Message: "the server offers no TLS"}
+		return sql.Failure{Kind: sql.Denied, Reason: "the server offers no TLS"}
 	}
 	for _, unusable := range []error{mysql.ErrCleartextPassword, mysql.ErrNativePassword, mysql.ErrOldPassword, mysql.ErrUnknownPlugin, mysql.ErrOldProtocol} {
 		if errors.Is(err, unusable) {
-			return sql.Failure{Kind: sql.Denied, Message: "the server wants a kind of authentication that isn't supported"}
+			return sql.Failure{Kind: sql.Denied, Reason: "the server wants a kind of authentication that isn't supported"}
 		}
 	}
 	if errors.Is(err, mysql.ErrPktTooLarge) {
-		return sql.Failure{Kind: sql.Refused, Message: "the statement with its values is too large"}
+		return sql.Failure{Kind: sql.Refused, Reason: "the statement with its values is too large"}
+	}
+	if errors.Is(err, errEnded) {
+		return sql.Failure{Kind: sql.Unavailable, Reason: "a statement has ended its transaction"}
 	}
 	e, ok := errors.AsType[*mysql.MySQLError](err)
 	if !ok {
@@ -108,9 +115,15 @@ func (mysqlDriver) Classify(err error) sql.Failure {
 	state := ""
 	if e.SQLState != [5]byte{} {
 		state = string(e.SQLState[:])
+	} else if !slices.Contains(greetingErrors, e.Number) {
+		return sql.Failure{} // a server's error has a state, once the client is known
 	}
-	return sql.Failure{Kind: kind(e.Number), State: state, Message: e.Message}
+	return sql.Failure{Kind: kind(e.Number), State: state, Number: int(e.Number), Message: shown(e), Reason: reason(e.Number)}
 }
+
+// greetingErrors are the numbers of errors with which servers refuse a client
+// before they know which form of errors it reads.
+var greetingErrors = []uint16{1040, 1053, 1129, 1130, 1152, 1203}
 
 func kind(number uint16) sql.Kind {
 	switch number {
@@ -142,6 +155,7 @@ type session struct {
 	dirty      bool             // a statement may have changed the state of the session
 	inTx       bool             // a transaction is open
 	rolledBack bool             // the server may have rolled it back
+	status     func() uint16    // the server's flags in its latest answer
 }
 
 func (s *session) connectionID() (id int64, err error) {
@@ -163,13 +177,29 @@ func (s *session) connectionID() (id int64, err error) {
 	return int64(number), nil
 }
 
+// hinted adds a hint if a statement failed because of placeholders of other
+// databases.
+func hinted(err error, text string) error {
+	refusal, isRefused := errors.AsType[*refused](err)
+	e, isServers := errors.AsType[*mysql.MySQLError](err)
+	if isRefused && strings.Contains(refusal.message, "placeholders") || isServers && (e.Number == 1054 || e.Number == 1064) {
+		if question, dollar := sql.Placeholders(text); dollar && !question {
+			return &sql.Hinted{Err: err, Hint: "the placeholders of MySQL and MariaDB are ?, not $1"}
+		}
+	}
+	return err
+}
+
 // Query sends a statement.
 func (s *session) Query(text string, params []any) (sql.Rows, error) {
 	if err := s.check(text); err != nil {
 		return nil, err
 	}
 	rows, err := s.query(text, params)
-	return rows, s.note(err)
+	if err != nil {
+		return nil, hinted(s.note(err), text)
+	}
+	return rows, nil
 }
 
 func (s *session) query(text string, params []any) (sql.Rows, error) {
@@ -179,7 +209,7 @@ func (s *session) query(text string, params []any) (sql.Rows, error) {
 		if err != nil {
 			return nil, err
 		}
-		return newRows(s, rows, nil), nil
+		return newRows(s, text, rows, nil), nil
 	}
 	st, err := s.prepare(text, params)
 	if err != nil {
@@ -189,7 +219,7 @@ func (s *session) query(text string, params []any) (sql.Rows, error) {
 	if err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
-	return newRows(s, rows, st), nil
+	return newRows(s, text, rows, st), nil
 }
 
 // Exec sends a statement and drops its rows.
@@ -198,7 +228,10 @@ func (s *session) Exec(text string, params []any) (sql.Result, error) {
 		return sql.Result{}, err
 	}
 	r, err := s.exec(text, params)
-	return r, s.note(err)
+	if err == nil {
+		err = s.checkStatus(text)
+	}
+	return r, hinted(s.note(err), text)
 }
 
 func (s *session) exec(text string, params []any) (sql.Result, error) {
@@ -225,6 +258,9 @@ func result(r driver.Result, err error) (sql.Result, error) {
 	if err != nil {
 		return sql.Result{}, err
 	}
+	if affected < 0 {
+		return sql.Result{}, fmt.Errorf("an answer with %d rows", affected)
+	}
 	last, err := r.LastInsertId()
 	return sql.Result{Affected: affected, LastID: last}, err
 }
@@ -246,7 +282,7 @@ func (s *session) prepare(text string, params []any) (statement, error) {
 	}
 	st, ok := prepared.(statement)
 	if !ok {
-		return nil, errors.Join(errors.New("the driver has changed"), prepared.Close())
+		return nil, errors.Join(errChanged, prepared.Close())
 	}
 	if n := st.NumInput(); n != len(params) {
 		if err := st.Close(); err != nil {
@@ -277,6 +313,9 @@ func (s *session) Begin(readOnly bool) error {
 		text = "START TRANSACTION READ ONLY"
 	}
 	err := s.command(text)
+	if err == nil && s.status()&statusInTx == 0 {
+		err = fmt.Errorf("the answer to %s: %w", text, errNoTx)
+	}
 	s.inTx, s.rolledBack = err == nil, false
 	return err
 }
@@ -287,13 +326,22 @@ func (s *session) Commit() error {
 		return errRolledBack
 	}
 	s.inTx = false
-	return s.command("COMMIT")
+	return s.endTx("COMMIT")
+}
+
+// endTx sends a statement that ends the transaction.
+func (s *session) endTx(text string) error {
+	err := s.command(text)
+	if err == nil && s.status()&(statusInTx|statusAutocommit) != statusAutocommit {
+		err = fmt.Errorf("the state after %s is %#x", text, s.status())
+	}
+	return err
 }
 
 // Rollback rolls the transaction back.
 func (s *session) Rollback() error {
 	s.inTx, s.rolledBack = false, false
-	return s.command("ROLLBACK")
+	return s.endTx("ROLLBACK")
 }
 
 // resetStatement clears what the server returns about the latest statements: the

@@ -12,6 +12,7 @@ import (
 
 type rows struct {
 	session   *session
+	text      string // of the statement
 	result    driver.Rows
 	statement statement // closed after the last row; nil for none
 	columns   []string
@@ -19,8 +20,8 @@ type rows struct {
 	values    []driver.Value
 }
 
-func newRows(s *session, result driver.Rows, st statement) *rows {
-	r := &rows{session: s, result: result, statement: st, columns: result.Columns()}
+func newRows(s *session, text string, result driver.Rows, st statement) *rows {
+	r := &rows{session: s, text: text, result: result, statement: st, columns: result.Columns()}
 	r.values = make([]driver.Value, len(r.columns))
 	types, _ := result.(driver.RowsColumnTypeDatabaseTypeName)
 	scales, _ := result.(driver.RowsColumnTypePrecisionScale)
@@ -47,8 +48,14 @@ func (r *rows) Next(row []sql.Value) error {
 		if !errors.Is(err, io.EOF) {
 			return r.session.note(err)
 		}
+		if !ended(r.result) {
+			return errShort
+		}
 		if err := r.close(); err != nil {
 			return err
+		}
+		if err := r.session.checkStatus(r.text); err != nil {
+			return r.session.note(err)
 		}
 		return io.EOF
 	}

@@ -64,11 +64,11 @@ func (driver) Classify(err error) sql.Failure {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
 		if strings.Contains(err.Error(), "server refused TLS connection") {
-			return sql.Failure{Kind: sql.Denied, Message: "the server offers no TLS"}
+			return sql.Failure{Kind: sql.Denied, Reason: "the server offers no TLS"}
 		}
 		return sql.Failure{}
 	}
-	return sql.Failure{Kind: kind(e), State: e.Code, Message: e.Message}
+	return sql.Failure{Kind: kind(e), State: e.Code, Message: shown(e), Reason: reason(e.Code)}
 }
 
 // kind returns the kind of a server's error. The first two characters of a
@@ -104,15 +104,43 @@ func (r *refused) Error() string { return r.message }
 // connection is cut.
 type session struct{ conn *pgconn.PgConn }
 
+// hinted adds a hint if a statement failed because of placeholders of other
+// databases. A question mark by itself may be an operator.
+func hinted(err error, text string) error {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok || e.Code != syntaxError && e.Code != noFunction && e.Code != protocolError {
+		return err
+	}
+	if question, dollar := sql.Placeholders(text); question && !dollar {
+		return &sql.Hinted{Err: err, Hint: "the placeholders of PostgreSQL are $1, $2 and so on, not ?"}
+	}
+	return err
+}
+
+// States of errors.
+const (
+	syntaxError   = "42601"
+	noFunction    = "42883" // or operator
+	protocolError = "08P01"
+)
+
 // Query sends a statement.
 func (s *session) Query(text string, params []any) (sql.Rows, error) {
+	rows, err := s.query(text, params)
+	if err != nil {
+		return nil, hinted(err, text)
+	}
+	return rows, nil
+}
+
+func (s *session) query(text string, params []any) (sql.Rows, error) {
 	result, err := s.send(text, params)
 	if err != nil {
 		return nil, err
 	}
-	r := &rows{result: result}
+	r := &rows{result: result, keyword: sql.Keyword(text)}
 	if r.hasRow = result.NextRow(); !r.hasRow {
-		if _, err := result.Close(); err != nil {
+		if err := r.end(); err != nil {
 			return nil, err
 		}
 	}
@@ -127,10 +155,34 @@ func (s *session) Query(text string, params []any) (sql.Rows, error) {
 func (s *session) Exec(text string, params []any) (sql.Result, error) {
 	result, err := s.send(text, params)
 	if err != nil {
-		return sql.Result{}, err
+		return sql.Result{}, hinted(err, text)
 	}
 	tag, err := result.Close()
-	return sql.Result{Affected: tag.RowsAffected()}, err
+	if err == nil {
+		err = checkTag(tag, sql.Keyword(text))
+	}
+	return sql.Result{Affected: tag.RowsAffected()}, hinted(err, text)
+}
+
+// checkTag returns an error unless the tag, with which an answer ends, is that of
+// a statement with this first word.
+func checkTag(tag pgconn.CommandTag, keyword string) error {
+	verb, _, _ := strings.Cut(tag.String(), " ")
+	switch keyword {
+	case "insert", "update", "delete", "merge":
+		if verb == strings.ToUpper(keyword) {
+			return nil
+		}
+	case "select", "values", "table":
+		if verb == "SELECT" {
+			return nil
+		}
+	default:
+		if verb != "" {
+			return nil
+		}
+	}
+	return fmt.Errorf("an answer that ends with %q", tag)
 }
 
 // send sends a statement with its values. If one of them is a string, the types of
@@ -174,10 +226,23 @@ func (s *session) send(text string, params []any) (*pgconn.ResultReader, error) 
 // command sends a statement of the driver itself and returns its tag.
 func (s *session) command(text string) (string, error) {
 	results, err := s.conn.Exec(context.Background(), text).ReadAll()
-	if err != nil || len(results) == 0 {
+	if err != nil {
 		return "", err
 	}
+	if len(results) != 1 {
+		return "", fmt.Errorf("%d answers to %s", len(results), text)
+	}
 	return results[0].CommandTag.String(), nil
+}
+
+// expect sends a statement of the driver itself. It is an error if the answer has
+// another tag, or leaves the session in another state.
+func (s *session) expect(text, tag string, state byte) error {
+	got, err := s.command(text)
+	if err == nil && (got != tag || s.conn.TxStatus() != state) {
+		err = fmt.Errorf("the answer to %s is %q in state %c", text, got, s.conn.TxStatus())
+	}
+	return err
 }
 
 // Begin starts a transaction.
@@ -186,13 +251,13 @@ func (s *session) Begin(readOnly bool) error {
 	if readOnly {
 		text = "BEGIN READ ONLY"
 	}
-	_, err := s.command(text)
-	return err
+	return s.expect(text, "BEGIN", stateOpen)
 }
 
 // States of a session between two statements.
 const (
 	stateIdle   = 'I'
+	stateOpen   = 'T' // in a transaction
 	stateFailed = 'E' // in a transaction that can only be rolled back
 )
 
@@ -206,10 +271,15 @@ func (s *session) Commit() error {
 		return &refused{"25000", "the transaction was ended by a statement"}
 	}
 	tag, err := s.command("COMMIT")
-	if err == nil && tag != "COMMIT" {
+	switch {
+	case err != nil:
+		return err
+	case tag == "ROLLBACK":
 		return &refused{"25P02", "the transaction was rolled back"}
+	case tag != "COMMIT" || s.conn.TxStatus() != stateIdle:
+		return fmt.Errorf("the answer to COMMIT is %q in state %c", tag, s.conn.TxStatus())
 	}
-	return err
+	return nil
 }
 
 // Rollback rolls the transaction back.
@@ -217,8 +287,7 @@ func (s *session) Rollback() error {
 	if s.conn.TxStatus() == stateIdle {
 		return nil
 	}
-	_, err := s.command("ROLLBACK")
-	return err
+	return s.expect("ROLLBACK", "ROLLBACK", stateIdle)
 }
 
 // Reset drops settings, temporary tables, locks, prepared statements and so on.
@@ -226,8 +295,7 @@ func (s *session) Reset() error {
 	if s.conn.TxStatus() != stateIdle {
 		return errors.New("a transaction is open")
 	}
-	_, err := s.command("DISCARD ALL")
-	return err
+	return s.expect("DISCARD ALL", "DISCARD ALL", stateIdle)
 }
 
 // Ping returns an error unless the server answers.

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,7 +53,7 @@ func value(p any) any {
 	return p
 }
 
-var errMultiple = errors.New("several statements in one: send them one by one")
+const errMultiple = refused("several statements in one: send them one by one")
 
 // placeholders returns how many values a statement needs, by its ?, ?2 and $2, and
 // refuses several statements in one text, all of which the underlying driver would

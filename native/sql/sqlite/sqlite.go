@@ -96,14 +96,41 @@ func handleOf(conn driver.Conn) uintptr {
 // Classify returns what an error means. There is no network: a statement that
 // fails was refused, and rolled back.
 func (sqliteDriver) Classify(err error) sql.Failure {
+	if r, ok := errors.AsType[refused](err); ok {
+		return sql.Failure{Kind: sql.Refused, Message: string(r)}
+	}
 	e, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {
 		if errors.Is(err, context.Canceled) {
-			return sql.Failure{Kind: sql.Refused, Message: "interrupted"}
+			return sql.Failure{Kind: sql.Refused, Reason: "interrupted"}
 		}
-		return sql.Failure{Kind: sql.Refused, Message: err.Error()}
+		return sql.Failure{Kind: sql.Refused} // texts of the underlying driver may name the file
 	}
-	return sql.Failure{Kind: kind(e.Code()), Message: e.Error()}
+	return sql.Failure{Kind: kind(e.Code()), Message: e.Error(), Reason: reason(e.Code())}
+}
+
+// refused is the error of a statement that the driver refuses by itself.
+type refused string
+
+func (r refused) Error() string { return string(r) }
+
+// reason returns a text without values for an error of opening the file.
+func reason(code int) string {
+	switch code & 0xff {
+	case sqlite3.SQLITE_CANTOPEN:
+		return "the file can't be opened"
+	case sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT:
+		return "the file is no database, or a damaged one"
+	case sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_AUTH:
+		return "the file may not be used this way"
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return "the file is locked by others"
+	case sqlite3.SQLITE_FULL:
+		return "the disk is full"
+	case sqlite3.SQLITE_IOERR:
+		return "the file can't be read or written"
+	}
+	return ""
 }
 
 func kind(code int) sql.Kind {
@@ -161,7 +188,7 @@ func (s *session) Exec(text string, params []any) (sql.Result, error) {
 		return sql.Result{}, err
 	}
 	if r == nil {
-		return sql.Result{}, errors.New("there is no statement")
+		return sql.Result{}, refused("there is no statement")
 	}
 	var out sql.Result
 	if s.changes() == before {
@@ -194,7 +221,7 @@ func (s *session) check(text string, params []any) error {
 		return err
 	}
 	if n != len(params) {
-		return fmt.Errorf("the statement has %d placeholders, and %d values were given", n, len(params))
+		return refused(fmt.Sprintf("the statement has %d placeholders, and %d values were given", n, len(params)))
 	}
 	if s.inTx && s.autocommit() {
 		return errRolledBack
@@ -204,7 +231,7 @@ func (s *session) check(text string, params []any) error {
 
 // errRolledBack is the error after a conflict or a trigger has rolled the
 // transaction back: each later statement would be on its own.
-var errRolledBack = errors.New("the transaction was rolled back")
+const errRolledBack = refused("the transaction was rolled back")
 
 func named(params []any) []driver.NamedValue {
 	values := make([]driver.NamedValue, len(params))
