@@ -17,7 +17,7 @@ func (p *probe) databases(clk *clock.Dual) *sql.DB {
 		Clock:   clk,
 		Drivers: map[string]sql.Driver{"test": fakeDriver{p}},
 		Connections: func(tenant.ID) map[string]sql.Connection {
-			all := map[string]sql.Connection{"one": {Driver: "test", MaxOpen: 1}}
+			all := map[string]sql.Connection{"one": {Driver: "test", Host: "one", MaxOpen: 1}}
 			for _, name := range []string{"db", "unreachable", "no-begin", "no-commit", "uncancellable"} {
 				all[name] = sql.Connection{Driver: "test", Host: name, MaxOpen: openMax}
 			}
