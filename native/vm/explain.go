@@ -21,10 +21,10 @@ const (
 // explain returns the error that an instruction has raised on L in the words of Lua
 // 5.1, with the name of the value that caused it. Other texts are returned unchanged.
 func explain(L *lua.LState, text string) string {
-	if !mayBeInstruction(text) {
+	f := currentFrame(L)
+	if !f.isLua() && !mayBeInstruction(text) {
 		return text
 	}
-	f := currentFrame(L)
 	in := f // the Lua function whose instruction has failed
 	for in != nil && !in.isLua() {
 		in = in.Parent
@@ -33,7 +33,7 @@ func explain(L *lua.LState, text string) string {
 		return text
 	}
 	s := siteOf(L, in)
-	position := fmt.Sprintf("%s:%d: ", s.proto().SourceName, lineOf(s.proto(), s.pc))
+	position := s.proto().SourceName + ":" + strconv.Itoa(lineOf(s.proto(), s.pc)) + ": "
 	what, ok := strings.CutPrefix(text, position)
 	if !ok {
 		return text
@@ -181,10 +181,10 @@ func (s site) loopHint(what string) string {
 func (s site) blame(operation string, o operand) string {
 	if o.register >= 0 {
 		if v := s.variable(o.register); v.kind != "" {
-			return fmt.Sprintf("attempt to %s %s (a %s value)", operation, v, kindOf(o.value)) + s.hint(operation, v, o)
+			return "attempt to " + operation + " " + v.String() + " (a " + kindOf(o.value) + " value)" + s.hint(operation, v, o)
 		}
 	}
-	return fmt.Sprintf("attempt to %s a %s value", operation, kindOf(o.value)) + s.valueHint(operation, o)
+	return "attempt to " + operation + " a " + kindOf(o.value) + " value" + s.valueHint(operation, o)
 }
 
 func (s site) explainCall(what string) string {

@@ -23,11 +23,6 @@ func (s site) hint(operation string, v variable, o operand) string {
 	if o.value != lua.LNil {
 		return s.valueHint(operation, o)
 	}
-	if instead := Of(s.L).instead; instead != nil {
-		if text := instead(s.path(v, o.register)); text != "" {
-			return ": " + text
-		}
-	}
 	if v.kind == "local" || v.kind == "upvalue" {
 		return ""
 	}
@@ -36,9 +31,11 @@ func (s site) hint(operation string, v variable, o operand) string {
 	if hint, ok := (*hints)[at]; ok {
 		return hint
 	}
-	hint := ""
-	if near := s.nearest(operation, v, o); near != "" {
-		hint = fmt.Sprintf(", did you mean '%s'?", printable(near))
+	hint := s.insteadHint(v, o)
+	if hint == "" {
+		if near := s.nearest(operation, v, o); near != "" {
+			hint = fmt.Sprintf(", did you mean '%s'?", printable(near))
+		}
 	}
 	if len(*hints) < hintsMax {
 		if *hints == nil {
@@ -47,6 +44,16 @@ func (s site) hint(operation string, v variable, o operand) string {
 		(*hints)[at] = hint
 	}
 	return hint
+}
+
+// insteadHint returns what to use instead of a name that scripts don't have.
+func (s site) insteadHint(v variable, o operand) string {
+	if instead := Of(s.L).instead; instead != nil {
+		if text := instead(s.path(v, o.register)); text != "" {
+			return ": " + text
+		}
+	}
+	return ""
 }
 
 // hintKey is an instruction. The hint for it is searched once.

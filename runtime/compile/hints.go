@@ -182,7 +182,7 @@ func (r *reading) message() string {
 	}
 	innermost := r.open[len(r.open)-1]
 	switch {
-	case innermost.needs != "" && (r.startsStatement() || r.at.Type == parse.TThen || r.at.Type == parse.TDo || r.at.Type == parse.TEnd):
+	case innermost.needs != "" && innermost.needs != r.at.Str && (r.startsStatement() || r.at.Type == parse.TThen || r.at.Type == parse.TDo || r.at.Type == parse.TEnd):
 		return fmt.Sprintf("'%s' expected%s near %s", innermost.needs, r.opened("for", innermost), r.near())
 	case r.at.Type == parse.EOF:
 		return r.unfinished(innermost)

@@ -66,7 +66,8 @@ func agree(t *testing.T, expressions []string) {
 	run := newRun(t, vm.Limits{})
 	failures := 0
 	for i, e := range expressions {
-		if got, want := do(t, run, statement(e)), results[i]; got != want {
+		got := argumentName.ReplaceAllString(do(t, run, statement(e)), "")
+		if want := results[i]; got != want {
 			t.Errorf("%s: got %s, want %s", e, got, want)
 			if failures++; failures == 20 {
 				t.Fatal("and more")
@@ -74,6 +75,9 @@ func agree(t *testing.T, expressions []string) {
 		}
 	}
 }
+
+// argumentName matches what Lua doesn't say: which variable an argument was.
+var argumentName = regexp.MustCompile(`: (local|field|global|upvalue) '.*' is nil$`)
 
 // statement returns an expression as a chunk, and a chunk as it is.
 func statement(expression string) string {
