@@ -76,7 +76,7 @@ func (t Tenant) script(wanted string) (file, source string, failed *Error) {
 		return name, string(text), nil
 	case isMissing(err):
 		return "", "", notFound
-	case leadsOut(err): // another attempt can't succeed, and an operator should know
+	case leadsOut(err): // no other attempt will succeed, but an operator should know
 		notFound.Cause = err
 		return "", "", notFound
 	}
@@ -89,8 +89,8 @@ func unreadable(what string, cause error) *Error {
 	return &Error{Type: HostInternal, Message: what + " can't be read", Retryable: true, Cause: cause}
 }
 
-// isMissing reports whether an error means that there is no such file, or can't be
-// one of such a name, and not only that it can't be opened.
+// isMissing reports whether an error means that there is no such file, and not
+// only that it can't be opened: a file can't be what has such a name.
 func isMissing(err error) bool {
 	for _, missing := range []error{fs.ErrNotExist, fs.ErrInvalid, syscall.ENOTDIR, syscall.EISDIR, syscall.ENAMETOOLONG} {
 		if errors.Is(err, missing) {
