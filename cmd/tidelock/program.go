@@ -47,6 +47,12 @@ func loadConfig(cmd *cobra.Command) (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	return loadConfigFrom(cmd, file)
+}
+
+// loadConfigFrom is loadConfig with the file that --config names. A file that is
+// named has to be there.
+func loadConfigFrom(cmd *cobra.Command, file string) (*config.Config, error) {
 	o := config.Options{File: file, Environ: os.Environ()}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		key, ok := configFlags[f.Name]

@@ -59,7 +59,7 @@ with exit code 2.`,
 }
 
 func serve(cmd *cobra.Command) error {
-	c, tenants, err := loadTask(cmd)
+	c, tenants, err := loadTask(cmd, loadConfig)
 	if err != nil {
 		return err
 	}

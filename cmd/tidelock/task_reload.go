@@ -52,7 +52,12 @@ func (r *reloader) reload() error {
 }
 
 func (r *reloader) replace() error {
-	next, tenants, err := loadTask(r.cmd)
+	// Without the file that it was read from, its tokens and limits would be gone.
+	load := loadConfig
+	if file := r.current.Source(); file != "" {
+		load = func(cmd *cobra.Command) (*config.Config, error) { return loadConfigFrom(cmd, file) }
+	}
+	next, tenants, err := loadTask(r.cmd, load)
 	if err != nil {
 		return err
 	}
@@ -107,8 +112,8 @@ func firstTenant(c *config.Config) (first tenant.ID) {
 }
 
 // loadTask loads the configuration of a task and opens its tenants.
-func loadTask(cmd *cobra.Command) (*config.Config, runtime.Directory, error) {
-	c, err := loadConfig(cmd)
+func loadTask(cmd *cobra.Command, load func(*cobra.Command) (*config.Config, error)) (*config.Config, runtime.Directory, error) {
+	c, err := load(cmd)
 	if err != nil {
 		return nil, nil, err
 	}

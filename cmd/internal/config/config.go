@@ -22,7 +22,11 @@ type Config struct {
 	values   []Value           // for Values
 	warnings []string          // for Warnings
 	origins  map[string]string // places by path, with dots
+	source   string            // for Source
 }
+
+// Source is the file that was read, "" if there was none.
+func (c *Config) Source() string { return c.source }
 
 // DB is where native.db keeps its data: in an embedded file or in a table of
 // DynamoDB, never both.

@@ -57,10 +57,13 @@ func malformedAnswer(detail string, args ...any) *doubt {
 // body in memory. The error is a [doubt]: then the SDK sees nothing of the
 // response, neither its body nor its date, from which it would learn the time for
 // its signatures.
-func receive(trip *roundTrip, r *http.Response) (*http.Response, error) {
+func (c *httpClient) receive(trip *roundTrip, r *http.Response) (*http.Response, error) {
 	defer r.Body.Close()
 	if d := checkOrigin(r); d != nil {
 		return nil, trip.markDoubt(d)
+	}
+	if id := r.Header.Get(headerRequestID); !c.answers.add(id) {
+		return nil, trip.markDoubt(stranger("status %d with the request id %q of an earlier answer", r.StatusCode, id))
 	}
 	trip.markAnswered(r)
 	body, err := readBody(r)

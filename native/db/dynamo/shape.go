@@ -123,7 +123,7 @@ func (s *Store) checkBatch(keys []db.Key, out *dynamodb.BatchGetItemOutput) erro
 			}
 		}
 	}
-	if len(out.Responses) == 0 && len(wanted) > 0 {
+	if _, ok := out.Responses[s.table]; !ok && len(wanted) > 0 {
 		return malformedAnswer("it has no items of table %q", s.table)
 	}
 	for _, items := range out.Responses {
