@@ -51,7 +51,7 @@ func TestDocumentationHasTheNumbersOfTheCode(t *testing.T) {
 		t.Error("a message needs more or less than two margins")
 	}
 	for _, want := range []string{
-		fmt.Sprintf("what is kept of the function's timeout, besides %d %% of it, to end in order | %v |", percent, defaultMargin),
+		fmt.Sprintf("what is kept of the function's timeout, in addition to %d %% of it, to end in order | %v |", percent, defaultMargin),
 		fmt.Sprintf("%d ms and %d %% of the function's timeout, at most half of the timeout", defaultMargin.Milliseconds(), percent),
 		fmt.Sprintf("`limits.timeout` (%d s by default)", int(tenant.Limits{}.WithDefaults().Timeout.Seconds())),
 		fmt.Sprintf("abandoned a %s of the margin before the end", map[int]string{4: "quarter", 5: "fifth", 10: "tenth"}[fifth]),

@@ -13,13 +13,13 @@ import (
 type item struct {
 	sources []string // names of its source that routes may match, most exact first
 	message any      // what the sender wrote; it may be an envelope
-	public  bool     // anybody may be the sender: the message is no envelope
-	// fields are what the script sees besides the message, which is added to
+	public  bool     // anyone may be the sender, so the message is no envelope
+	// fields are what the script sees in addition to the message, which is added to
 	// them under messageField. If they are nil, it sees the message itself.
 	fields       value.Map
 	messageField string
 	encode       func(v any, max int64) ([]byte, *runtime.Error) // as of [runtime.Invocation]
-	bytesMax     int64                                           // of the response that the sender takes; 0 is the platform's
+	bytesMax     int64                                           // the largest response that the sender accepts; 0 is the platform's limit
 }
 
 // responseMax returns how large the response to an item may be.

@@ -91,7 +91,7 @@ func TestEventOfServiceHasOneShape(t *testing.T) {
 }
 
 func TestResolveTarget(t *testing.T) {
-	const acme, unnamed = `{"tenant":"acme","script":"echo","event":`, "nobody says whose event it is"
+	const acme, unnamed = `{"tenant":"acme","script":"echo","event":`, "no tenant is named for this event"
 	route := lambda.Route{Match: aliasARN, Tenant: "acme", Script: "echo"}
 	for _, test := range []struct {
 		name     string
@@ -105,7 +105,7 @@ func TestResolveTarget(t *testing.T) {
 		{"an envelope without event", nil, "", `{"tenant":"acme","script":"echo.lua"}`, "null", ""},
 		{"an envelope with null", nil, "", acme + `null}`, "null", ""},
 		{"neither", nil, "", `{"a":1}`, "", "Tenant.Unknown: " + unnamed},
-		{"no script", nil, "acme", `{"a":1}`, "", "Script.NotFound: nobody says which script"},
+		{"no script", nil, "acme", `{"a":1}`, "", "Script.NotFound: no script is named"},
 		{"platform and envelope", nil, "acme", `{"script":"echo","event":2}`, "2", ""},
 		{"platform and envelope agree", nil, "acme", acme + `2}`, "2", ""},
 		{"platform and envelope differ", nil, "beta", acme + `2}`, "", "Tenant.Mismatch: the event names another tenant"},
@@ -181,7 +181,7 @@ func TestRequestBodyIsNoEnvelope(t *testing.T) {
 	const event = `{"version":"2.0","rawPath":"/","requestContext":{"http":{"method":"POST"}},"body":"{\"tenant\":\"acme\",\"script\":\"nothing\"}"}`
 	inFakeTime(t, nil, func(t *testing.T, f *function) {
 		got, _ := f.invoke(event, call{})
-		want := `{"statusCode":404,"headers":{"content-type":"application/json"},"body":"{\"error\":{\"message\":\"nobody says whose event it is: ` +
+		want := `{"statusCode":404,"headers":{"content-type":"application/json"},"body":"{\"error\":{\"message\":\"no tenant is named for this event: ` +
 			`it needs a route for POST /\",\"retryable\":false,\"type\":\"Tenant.Unknown\"},\"request_id\":\"request-1\"}","isBase64Encoded":false}`
 		if got != want || f.begun.Load() != 0 {
 			t.Errorf("\n got %s\nwant %s", got, want)

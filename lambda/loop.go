@@ -28,8 +28,8 @@ type received struct {
 	payload []byte
 }
 
-// serve answers invocations in as many loops at once as the platform may send
-// some. It returns why the last loop ended; nothing but an error ends one.
+// serve answers invocations, in as many loops as the platform may send invocations
+// at once. It returns the error of the last loop; only an error ends a loop.
 func (h *Host) serve(ctx context.Context, a *runtimeAPI, loops int) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -91,8 +91,8 @@ func (h *Host) answer(ctx context.Context, r received, single bool) ([]byte, err
 	return h.Invoke(ctx, r.payload)
 }
 
-// context reads what the platform tells of an invocation. A caller writes the
-// client context; all else is the platform's, and an error in it the host's.
+// context reads the headers of an invocation. The client context is written by the
+// caller; everything else by the platform, so that an error in it is the host's.
 func (r received) context() (deadline time.Time, lc *lambdacontext.LambdaContext, failed *runtime.Error) {
 	lc = &lambdacontext.LambdaContext{
 		AwsRequestID: r.id, InvokedFunctionArn: r.header.Get(headerARN), TenantID: r.header.Get(headerTenant),

@@ -1,7 +1,9 @@
 package lambda
 
 import (
+	"bytes"
 	"encoding/base64"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -33,7 +35,7 @@ type httpResponse struct {
 	body    string
 }
 
-// bytesMax returns how large a response the sender takes.
+// bytesMax returns the size of the largest response that the sender accepts.
 func (f responseFormat) bytesMax() int64 {
 	if f.loadBalancer {
 		return LoadBalancerBytesMax
@@ -269,9 +271,11 @@ func (f responseFormat) render(r httpResponse) []byte {
 			out.Headers[name] = strings.Join(values, ", ")
 		}
 	}
-	answer, err := json.Marshal(out)
-	if err != nil {
+	var text bytes.Buffer
+	encoder := stdjson.NewEncoder(&text)
+	encoder.SetEscapeHTML(false) // a page would be several times its size
+	if err := encoder.Encode(out); err != nil {
 		panic(err) // strings and numbers always encode
 	}
-	return answer
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n"))
 }

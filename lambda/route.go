@@ -33,7 +33,7 @@ type Route struct {
 // MatchMax is the largest size of a Match in bytes.
 const MatchMax = pathMax
 
-// unreachable returns why nothing can be matched by a text, or "".
+// unreachable returns why a match can't match any event, or "".
 func unreachable(match string) string {
 	method, path, isPath := strings.Cut(match, " ")
 	if !strings.HasPrefix(path, "/") {
@@ -62,8 +62,8 @@ func isMethod(method, match string) bool {
 	return method == "" && ok && slices.Contains([]string{"ANY", "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}, strings.ToUpper(first))
 }
 
-// Unreachable returns why no event can get to a route, or "". Others are the
-// routes that there are besides.
+// Unreachable returns why no event can reach a route, or "". others are all other
+// routes.
 func (r Route) Unreachable(others []Route) string {
 	if why := unreachable(r.Match); why != "" || r.Match != defaultRoute {
 		return why
@@ -153,9 +153,9 @@ func (h *Host) resolve(i *invocation, it item) (t target, event any, failed *run
 	}
 	switch {
 	case t.tenant == "":
-		return t, nil, runtime.Errorf(runtime.TenantUnknown, "nobody says whose event it is: it needs a route for %s", routeHint(it))
+		return t, nil, runtime.Errorf(runtime.TenantUnknown, "no tenant is named for this event: it needs a route for %s", routeHint(it))
 	case t.script == "":
-		return t, nil, runtime.Errorf(runtime.ScriptNotFound, "nobody says which script is to run: it needs a route for %s", routeHint(it))
+		return t, nil, runtime.Errorf(runtime.ScriptNotFound, "no script is named for this event: it needs a route for %s", routeHint(it))
 	}
 	return t, it.event(message), nil
 }

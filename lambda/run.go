@@ -16,10 +16,10 @@ import (
 // Bounds of a response in bytes, as it leaves: JSON with its headers, and with a
 // body that isn't text as base64.
 const (
-	// ResponseBytesMax is what the platform takes.
+	// ResponseBytesMax is the platform's limit.
 	ResponseBytesMax = 6 << 20
-	// LoadBalancerBytesMax is what a load balancer takes. Of more it makes status
-	// 502.
+	// LoadBalancerBytesMax is a load balancer's limit. It makes status 502 of a
+	// larger response.
 	LoadBalancerBytesMax = 1 << 20
 )
 

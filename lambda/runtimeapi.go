@@ -17,9 +17,8 @@ import (
 	"github.com/tidelock-lua/tidelock/runtime"
 )
 
-// runtimeAPI is the platform's side of an environment: the Runtime API and the
-// Extensions API. Any other answer than the one that a request has to get is an
-// error, redirects too.
+// runtimeAPI is a client of the Runtime API and the Extensions API. Every request
+// has one expected answer; any other is an error, redirects too.
 type runtimeAPI struct {
 	url    string
 	client http.Client
@@ -134,8 +133,8 @@ func (a *runtimeAPI) register(ctx context.Context, name string) (id string, err 
 	return id, nil
 }
 
-// awaitEvent says that an extension has started, and waits. It returns only if
-// something is wrong: no events are registered.
+// awaitEvent reports that an extension has started, and waits for an event. None
+// is registered, so it returns only after an error.
 func (a *runtimeAPI) awaitEvent(ctx context.Context, id string) error {
 	header := http.Header{}
 	header.Set(headerExtensionID, id)
@@ -150,8 +149,8 @@ func (a *runtimeAPI) awaitEvent(ctx context.Context, id string) error {
 // extension.
 const initTime = 2 * time.Second
 
-// ReportInitError tells the platform why the process can't start: else it reports
-// a crash. address is the value of AWS_LAMBDA_RUNTIME_API.
+// ReportInitError tells the platform why the process can't start. Without it the
+// platform reports a crash. address is the value of AWS_LAMBDA_RUNTIME_API.
 func ReportInitError(address string, failed *runtime.Error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), initTime)
 	defer cancel()

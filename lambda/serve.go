@@ -44,7 +44,7 @@ func (h *Host) awaitSIGTERM(a *runtimeAPI) {
 	h.register(a)
 }
 
-// register registers the extension, which then waits for events that don't come.
+// register registers the extension, which then waits for events that never come.
 func (h *Host) register(a *runtimeAPI) {
 	ctx, cancel := context.WithTimeout(context.Background(), initTime)
 	defer cancel()

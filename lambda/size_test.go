@@ -27,6 +27,7 @@ func TestResponseIsBoundedByWhatItsSenderTakes(t *testing.T) {
 		{"cookies", balancerMulti, `{ cookies = { "a=" .. string.rep("x", 600000), "b=" .. string.rep("x", 600000) } }`, false},
 		{"a body that grows as base64", balancerEvent, `{ body = string.rep("\255", 800000) }`, false},
 		{"a body that grows by escapes", balancerEvent, `{ body = string.rep("\n", 600000) }`, false},
+		{"a page of many tags", balancerEvent, `{ body = string.rep("<", 1000000) }`, true},
 		{"bytes that fit as base64", balancerEvent, `{ body = string.rep("\255", 780000) }`, true},
 		{"an HTTP API", gatewayEvent, `{ body = string.rep("x", 6000000) }`, true},
 		{"a REST API", restEvent, `{ body = string.rep("x", 6000000) }`, true},

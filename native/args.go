@@ -76,7 +76,7 @@ func (c *Call) Text(n int, name string, max int) string {
 	return s
 }
 
-// textProblem says why s is not valid UTF-8 of 1 to max bytes, "" if it is.
+// textProblem returns why s is not valid UTF-8 of 1 to max bytes, or "" if it is.
 func textProblem(s string, max int) string {
 	switch {
 	case s == "":

@@ -27,9 +27,10 @@ type Func struct {
 	// Do carries out one call. It passes its results to [Call.Return]; an error
 	// that it returns is raised.
 	Do func(*Call) error
-	// Args is how many arguments the function takes at most, besides the handle of
-	// a method: a number, [NoArgs] or [AnyArgs]. One more that isn't nil is an
-	// argument error. The default 0 is not checked; the functions of scripts set it.
+	// Args is how many arguments the function takes at most, without the handle of
+	// a method: a number, [NoArgs] or [AnyArgs]. A surplus argument that isn't nil
+	// is an argument error. The default 0 is not checked; functions that scripts
+	// see set Args.
 	Args int
 }
 

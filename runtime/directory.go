@@ -74,10 +74,10 @@ func (t Tenant) script(wanted string) (file, source string, failed *Error) {
 	switch {
 	case err == nil:
 		return name, string(text), nil
-	case isMissing(err):
-		return "", "", notFound
-	case leadsOut(err): // no other attempt will succeed, but an operator should know
+	case leadsOut(err) || errors.Is(err, errNoFile): // no other attempt will succeed, but an operator should know
 		notFound.Cause = err
+		return "", "", notFound
+	case isMissing(err):
 		return "", "", notFound
 	}
 	return "", "", unreadable(fmt.Sprintf("script %s of tenant %s", quoted(name), t.ID), err)

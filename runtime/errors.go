@@ -72,8 +72,8 @@ type Error struct {
 	Line, Column int
 	// Stack is the Lua stack, the innermost frame first.
 	Stack []Frame
-	// Cause is what the host knows besides, for its log alone: no result shows
-	// it. nil for most errors.
+	// Cause is the error behind this one, for the host's log: no result shows it.
+	// It is nil for most errors.
 	Cause error
 }
 

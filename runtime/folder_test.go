@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/tidelock-lua/tidelock/runtime"
 )
@@ -109,5 +110,30 @@ func TestFolderIsFollowedWhenItIsReplaced(t *testing.T) {
 	d["acme"] = runtime.Tenant{ID: "acme", Scripts: []fs.FS{runtime.Folder(filepath.Join(dir, "two"))}}
 	if _, failed := d.Resolve("acme", "out", nil); failed == nil || failed.Type != runtime.ScriptNotFound || failed.Cause == nil {
 		t.Errorf("a link that leads out: got %+v", failed)
+	}
+}
+
+// A pipe that nothing writes would keep a thread of the process for each run.
+func TestPipeInAFolderIsNoScript(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mkfifo(filepath.Join(dir, "job.lua"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	opened := make(chan error, 1)
+	go func() {
+		_, err := runtime.Folder(dir).Open("job.lua")
+		opened <- err
+	}()
+	select {
+	case err := <-opened:
+		if !errors.Is(err, fs.ErrInvalid) {
+			t.Errorf("got %v, want an error", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("opening it doesn't end")
+	}
+	d := runtime.Directory{"acme": {ID: "acme", Scripts: []fs.FS{runtime.Folder(dir)}}}
+	if _, failed := d.Resolve("acme", "job", nil); failed == nil || failed.Type != runtime.ScriptNotFound || failed.Cause == nil {
+		t.Errorf("got %+v, want that there is no such script, with a cause", failed)
 	}
 }

@@ -110,7 +110,8 @@ func (s *requireState) read(L *lua.LState, name string) string {
 	return ""
 }
 
-// notFound says what was tried to find a module, and what was probably meant.
+// notFound returns the error of a missing module: where it was searched, and what
+// was probably meant.
 func (s *requireState) notFound(name string) string {
 	if dotted := dottedName(name); dotted != name && moduleName.MatchString(dotted) {
 		return fmt.Sprintf("names of modules have dots and no ending, write require(\"%.100s\")", dotted)

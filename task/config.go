@@ -36,12 +36,12 @@ type Config struct {
 	// Table has the rows of locks. Required for schedules. nil disables the
 	// listing and freeing of locks.
 	Table locktable.Table
-	// Tokens are who may call. Without any, every caller is an operator, and only
+	// Tokens are the tokens of those who may call. Without any, every caller is an operator, and only
 	// this machine is answered.
 	Tokens []api.Token
 	// Limits say how much runs at once and how much waits.
 	Limits Limits
-	// Retention says for how long results can be read.
+	// Retention bounds how long results can be read.
 	Retention Retention
 	// Schedules start scripts at their due times.
 	Schedules []schedule.Schedule
@@ -58,16 +58,16 @@ type Config struct {
 	StopReserve time.Duration
 	// HostName and Process name the holder in the rows of schedules' locks.
 	HostName, Process string
-	// Log takes one record for each run, and what an operator should know. nil
+	// Log takes one record for each run, and other records for operators. nil
 	// disables it.
 	Log *zap.Logger
 	// Audit takes one record for each act of an operator or tenant that changes
 	// something. The default is Log with the name "audit".
 	Audit *zap.Logger
-	// Problems are why the host isn't ready, besides that it stops. nil disables
-	// it.
+	// Problems returns reasons why the host isn't ready, other than that it stops.
+	// nil disables it.
 	Problems func() []api.Problem
-	// Reload reads the configuration anew for POST /v1/reload, and calls
+	// Reload reads the configuration again for POST /v1/reload, and calls
 	// [Host.Reload]. nil disables the resource.
 	Reload func() error
 	// RunLog returns the log of a run. nil disables it.

@@ -110,8 +110,8 @@ func (h *Host) Serve(ctx context.Context, l, internal net.Listener) error {
 // of Serve has ended.
 func (h *Host) ForceStop() { h.closeForceStop() }
 
-// lameDuck serves on for a while after the request to stop: who sends requests
-// may learn late that the host isn't ready any more.
+// lameDuck goes on serving for a while after the request to stop: load balancers
+// may notice late that the host isn't ready any more.
 func (h *Host) lameDuck(servers *api.Servers) error {
 	if h.config.LameDuck == 0 {
 		return nil
@@ -130,7 +130,7 @@ func (h *Host) lameDuck(servers *api.Servers) error {
 // Ready reports whether the host should be sent invocations.
 func (h *Host) Ready() bool { return len(h.Problems()) == 0 }
 
-// Problems are why the host isn't ready: none if it is.
+// Problems returns the reasons why the host isn't ready, none if it is.
 func (h *Host) Problems() []api.Problem {
 	if h.stopping.Load() || h.registry.isClosed() {
 		return []api.Problem{{Check: "stopping", Reason: "the host stops"}}
@@ -146,10 +146,9 @@ type Settings struct {
 	Limits    Limits
 }
 
-// Reload puts other settings in the place of those that there are, all of them or
-// none: the error says what is wrong with them. Invocations that were accepted
-// keep what they were accepted with, and runs of schedules that have begun are
-// finished.
+// Reload replaces the settings, all of them or none: the error lists what is wrong
+// with the new ones. Accepted invocations keep the settings with which they were
+// accepted, and runs of schedules that have begun are finished.
 func (h *Host) Reload(s Settings) error {
 	h.reloading.Lock()
 	defer h.reloading.Unlock()

@@ -32,7 +32,7 @@ func (r Retention) withDefaults() (Retention, error) {
 	return r, nil
 }
 
-// recordBytes is about what a finished invocation takes besides its result.
+// recordBytes is about what a finished invocation takes without its result.
 const recordBytes = 1 << 10
 
 // retention decides how long finished invocations are kept.

@@ -92,7 +92,7 @@ func configure(log **zap.Logger) (*lambda.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A function that serves most of its events is better than none.
+	// A function that can serve most of its events still starts.
 	warnings, wrong := c.Check(tenants)
 	for _, warning := range warnings {
 		(*log).Warn(warning)

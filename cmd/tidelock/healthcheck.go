@@ -42,8 +42,8 @@ const (
 	healthAnswerMax = 64 << 10 // bytes
 )
 
-// checkHealth returns nil if a task answers at a URL that it is well. A page of
-// another program isn't its answer, whatever its status.
+// checkHealth returns nil if the answer at a URL is a task's, and the task is
+// healthy. A page of another program is an error, whatever its status.
 func checkHealth(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, healthTime)
 	defer cancel()

@@ -51,7 +51,7 @@ func locksListCommand() *cobra.Command {
 func locksShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "show NAME",
-		Short: "Show who holds a lock; the exit code is 1 if nobody does",
+		Short: "Show who holds a lock; the exit code is 1 if it is not held",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withLocks(cmd, func(ctx context.Context, l *locks) error {
@@ -95,7 +95,7 @@ func locksFreeCommand() *cobra.Command {
 		Long: `Free a lock that its holder will not release any more.
 
 The lock is freed only if it still has the owner that was shown (or named with
---owner): one that changed hands meanwhile is left alone. If its holder still
+--owner): one that has another owner meanwhile is left alone. If its holder still
 runs, freeing gives up the exclusion: two may then run at once. A lock whose
 holder has crashed frees itself when it runs out.`,
 		Args: cobra.ExactArgs(1),
@@ -141,7 +141,7 @@ func withLocks(cmd *cobra.Command, do func(context.Context, *locks) error) error
 	}
 	unknown := unknownTenant(c, name)
 	if unknown != nil && cmd.Flags().Changed("tenant") && cmd.Name() == "exec" {
-		return unknown // it would exclude nobody
+		return unknown // it would exclude no one
 	}
 	program, err := newProgram(c, newLog(c), wire.Config{})
 	if err != nil {
@@ -153,8 +153,8 @@ func withLocks(cmd *cobra.Command, do func(context.Context, *locks) error) error
 	return do(ctx, &locks{program, id, unknown})
 }
 
-// list returns the locks, those that are free soonest first. A tenant that isn't
-// in the configuration may have some, if it was; without any it is a mistake.
+// list returns the locks; those that are free soonest come first. A tenant that has
+// left the configuration may have locks. One without any is an error.
 func (l *locks) list(ctx context.Context) ([]lock.LockInfo, error) {
 	all, err := lock.ListAll(ctx, l.Store, l.TableTime, l.tenant)
 	if err != nil {
@@ -178,7 +178,7 @@ func (l *locks) find(ctx context.Context, name string) (*lock.LockInfo, error) {
 			return &found, nil
 		}
 	}
-	return nil, fmt.Errorf("tenant %s has no lock %q: nobody holds it", l.tenant, name)
+	return nil, fmt.Errorf("tenant %s has no lock %q: it is not held", l.tenant, name)
 }
 
 func (l *locks) watch(ctx context.Context, cmd *cobra.Command, every time.Duration) error {
@@ -208,7 +208,7 @@ func (l *locks) free(ctx context.Context, cmd *cobra.Command, name, owner string
 		return fail(cmd, err)
 	}
 	if owner != "" && owner != found.Owner {
-		return fail(cmd, fmt.Errorf("lock %q has changed hands: its owner is %s now; nothing was done", name, found.Owner))
+		return fail(cmd, fmt.Errorf("lock %q has another owner, %s; nothing was done", name, found.Owner))
 	}
 	if !yes {
 		describeLock(cmd.ErrOrStderr(), l.tenant, *found)
@@ -222,7 +222,7 @@ func (l *locks) free(ctx context.Context, cmd *cobra.Command, name, owner string
 	answer := l.Store.DeleteLock(ctx, found.Key, found.Owner)
 	switch {
 	case answer.Outcome == outcome.Refused && answer.Old != nil:
-		return fail(cmd, fmt.Errorf("lock %q has changed hands meanwhile: its owner is %s now; nothing was done", name, answer.Old.Owner))
+		return fail(cmd, fmt.Errorf("lock %q has another owner by now, %s; nothing was done", name, answer.Old.Owner))
 	case answer.Outcome == outcome.Unknown:
 		return fail(cmd, fmt.Errorf("it is not known whether lock %q was freed: look again (%w)", name, answer.Err))
 	case answer.Outcome == outcome.NotApplied:

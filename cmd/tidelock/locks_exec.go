@@ -46,7 +46,7 @@ func locksExecCommand() *cobra.Command {
 
 No shell is involved. The command gets a process group of its own; every signal
 that can be caught is passed on to it. Before the lease ends the group gets TERM,
-and at its end KILL: nothing of it runs on when somebody else may take the lock.
+and at its end KILL: nothing of it runs on when another holder may take the lock.
 What it leaves in the background is killed when it ends; on Linux that includes
 what has left its group or session.
 

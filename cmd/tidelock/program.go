@@ -47,6 +47,12 @@ func loadConfig(cmd *cobra.Command) (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	return loadConfigFrom(cmd, file)
+}
+
+// loadConfigFrom is loadConfig with the file that --config names. A file that is
+// named has to be there.
+func loadConfigFrom(cmd *cobra.Command, file string) (*config.Config, error) {
 	o := config.Options{File: file, Environ: os.Environ()}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		key, ok := configFlags[f.Name]
@@ -86,7 +92,8 @@ func newProgram(c *config.Config, log *zap.Logger, more wire.Config) (*wire.Prog
 	return wire.New(more)
 }
 
-// inMemory is the name of the file that is none: data lasts as long as the command.
+// inMemory is the name that stands for a database in memory, which lasts as long as
+// the command.
 const inMemory = ":memory:"
 
 func openEmbedded(file string, clk *clock.Dual) (wire.Store, error) {

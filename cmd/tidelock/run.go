@@ -51,7 +51,7 @@ released.`,
 	flags.DurationVar(&f.timeout, "timeout", 0, "longest time the script may run (default 30s, or what the configuration says)")
 	flags.StringToStringVar(&f.streams, "stream", nil, "NAME=FILE that native.stream.open(NAME) reads, - is standard input")
 	flags.StringToStringVar(&f.outputs, "output", nil, "NAME=FILE that native.stream.create(NAME) writes")
-	flags.StringSlice("allow-net", nil, "HOST that native.http may reach, besides none (see docs/http.md)")
+	flags.StringSlice("allow-net", nil, "HOST that native.http may reach; none without it (see docs/http.md)")
 	addDBFlags(flags)
 	return cmd
 }
@@ -208,8 +208,8 @@ func readEvent(stdin io.Reader, event string) (any, *runtime.Error) {
 	return value, failed
 }
 
-// isFile reports whether an event that is no JSON is the name of a file, or looks
-// like one.
+// isFile reports whether an event that isn't JSON names a file, or looks like a
+// file's name.
 func isFile(event string) bool {
 	_, err := os.Stat(event)
 	return err == nil || len(event) < 256 && filepath.Ext(event) == ".json"

@@ -94,7 +94,7 @@ func confirm(cmd *cobra.Command, yes bool, question string) error {
 		return nil
 	}
 	if in, ok := cmd.InOrStdin().(*os.File); !ok || !isTerminal(in) {
-		return errors.New("there is nobody to ask: set --yes")
+		return errors.New("no terminal to confirm on: set --yes")
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s [y/N] ", question)
 	line, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')

@@ -59,7 +59,7 @@ with exit code 2.`,
 }
 
 func serve(cmd *cobra.Command) error {
-	c, tenants, err := loadTask(cmd)
+	c, tenants, err := loadTask(cmd, loadConfig)
 	if err != nil {
 		return err
 	}
@@ -112,8 +112,8 @@ func serve(cmd *cobra.Command) error {
 	return err
 }
 
-// newTask makes the host that the configuration describes; more sets what only
-// one that serves has.
+// newTask makes the host that the configuration describes. more sets the fields
+// that only a serving host has.
 func newTask(c *config.Config, program *wire.Program, tenants runtime.Directory, log *zap.Logger, metrics *telemetry.Metrics, more func(*task.Config)) (*task.Host, error) {
 	hostName, _ := os.Hostname() // only shown, so it may be empty
 	settings := taskSettings(c, tenants)

@@ -34,9 +34,8 @@ type reloader struct {
 	current *config.Config
 }
 
-// reload reads the configuration from where it was read at the start, and puts
-// it in the place of the one that there is: all of it, or nothing if anything in
-// it is wrong.
+// reload reads the configuration from the same sources as at the start, and
+// replaces the current one, or changes nothing if anything in it is wrong.
 func (r *reloader) reload() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,7 +52,12 @@ func (r *reloader) reload() error {
 }
 
 func (r *reloader) replace() error {
-	next, tenants, err := loadTask(r.cmd)
+	// Without the file that it was read from, its tokens and limits would be gone.
+	load := loadConfig
+	if file := r.current.Source(); file != "" {
+		load = func(cmd *cobra.Command) (*config.Config, error) { return loadConfigFrom(cmd, file) }
+	}
+	next, tenants, err := loadTask(r.cmd, load)
 	if err != nil {
 		return err
 	}
@@ -108,8 +112,8 @@ func firstTenant(c *config.Config) (first tenant.ID) {
 }
 
 // loadTask loads the configuration of a task and opens its tenants.
-func loadTask(cmd *cobra.Command) (*config.Config, runtime.Directory, error) {
-	c, err := loadConfig(cmd)
+func loadTask(cmd *cobra.Command, load func(*cobra.Command) (*config.Config, error)) (*config.Config, runtime.Directory, error) {
+	c, err := load(cmd)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -42,7 +42,8 @@ func withContext(err error, op, key string) error {
 	return &named
 }
 
-// notApplied adds to err, of a read on behalf of a write, that nothing was written.
+// notApplied marks err, the error of a read that precedes a write, as not applied:
+// nothing was written.
 func notApplied(err error) error {
 	e, ok := errors.AsType[*outcome.Error](err)
 	if !ok {

@@ -29,8 +29,8 @@ func (r *Response) RequestSent() bool {
 	return u == nil || u.left.Load() == 0
 }
 
-// Describe returns what tells the author of a script why a body can't be read:
-// the page of a proxy has another status or content type.
+// Describe returns the status and content type, for an error about a body that
+// can't be read: the page of a proxy has others than the server.
 func (r *Response) Describe() string {
 	contentType := "no content type"
 	if text := r.Header.Get("Content-Type"); text != "" {

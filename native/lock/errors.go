@@ -67,7 +67,7 @@ func errTimeUnknown(key Key) error {
 }
 
 func errHostEnded(key Key) error {
-	return newError(CodeUnavailable, key, true, "the host ended before the table could be asked")
+	return newError(CodeUnavailable, key, true, "the host ended before the table could be reached")
 }
 
 func errContradicted(key Key) error {

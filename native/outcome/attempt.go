@@ -24,7 +24,7 @@ const (
 	Refused
 	// NotApplied: the store did not act, because the request never left
 	// (refused connection, name not found) or was turned down (throttled,
-	// malformed, denied). Err says why.
+	// malformed, denied). Err has the reason.
 	NotApplied
 )
 

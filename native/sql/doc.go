@@ -37,9 +37,9 @@
 // password: what a script sees doesn't depend on it. The rest is for
 // [Options.Failed].
 //
-// Success is judged as strictly as failure. An answer has to confirm what was asked:
-// the tag and the number of rows, the state of the session after it. A driver that
-// panics over a malformed answer has got none.
+// Success is judged as strictly as failure. An answer has to fit its request: the
+// tag, the number of rows, and the state of the session after it. If a driver panics
+// over a malformed answer, that counts as no answer.
 //
 // # Outcomes
 //

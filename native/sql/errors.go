@@ -94,7 +94,7 @@ func (s *session) classify(op string, err error, c *call, writes bool) error {
 		}
 		e.Applied = applied(writes, false)
 		if f.Message != "" {
-			return &e // what a script has caused, and sees, is no news for an operator
+			return &e // a script has caused it, and sees it: an operator needs no record
 		}
 	}
 	return p.report(&e)
@@ -201,7 +201,7 @@ func cause(err error) error { return errors.New(err.Error()) }
 var credentials = regexp.MustCompile(`:[^\s:@/]+@`)
 
 // connectCause is [cause] for an error of an attempt to open a session. No script
-// has a part in its text, so one that contains the password may be dropped.
+// influences its text, so a text that contains the password may be dropped.
 func connectCause(err error, secret Secret) error {
 	text := credentials.ReplaceAllString(err.Error(), ":***@")
 	for _, form := range []string{string(secret), url.QueryEscape(string(secret)), url.PathEscape(string(secret)), strconv.Quote(string(secret))} {

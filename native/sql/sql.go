@@ -58,8 +58,8 @@ type Connection struct {
 var hostPattern = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_.])?$`)
 
 // CheckHost returns an error unless host is a name, an address, or the path of a
-// socket. Its text doesn't contain host, which may be a URL with a password: one
-// must neither be shown nor be looked up.
+// socket. Its text doesn't contain host, which may be a URL with a password. Such a
+// host must be neither shown nor looked up in DNS.
 func CheckHost(host string) error {
 	if _, err := netip.ParseAddr(host); err == nil || strings.HasPrefix(host, "/") || hostPattern.MatchString(host) {
 		return nil

@@ -13,7 +13,7 @@
 // Bytes arrive unchanged and in order. All ways to read share one buffer, so a
 // script may take a line and then the rest as CSV.
 //
-// Memory is bounded by the limit of the line, record or text that is asked for,
+// Memory is bounded by the limit of the line, record or text that is requested,
 // and charged to the run while it is being put together.
 //
 // A read waits no longer than the call may last, and nothing long is copied or

@@ -26,8 +26,8 @@ type Source interface {
 	Close() error
 }
 
-// Describer is implemented by sources that know more about what they return: their
-// text is a part of errors about lines and records that can't be read.
+// Describer is implemented by sources that can describe what they return. The text
+// is a part of errors about lines and records that can't be read.
 type Describer interface{ Describe() string }
 
 // Sink is where the bytes of an output go. One goroutine writes at a time.

@@ -10,8 +10,7 @@ import (
 	"github.com/tidelock-lua/tidelock/native/numeral"
 )
 
-// operations maps what Lua 5.1 says of a value that an instruction can't be
-// carried out on to its words.
+// operations maps operations to the words of Lua 5.1's errors about them.
 const (
 	opCall   = "call"
 	opIndex  = "index"
@@ -20,13 +19,13 @@ const (
 	opLength = "get length of"
 )
 
-// explain words the text of an error that an instruction has raised on L as Lua
-// 5.1 does, and names the value that is to blame. Other texts stay as they are.
+// explain returns the error that an instruction has raised on L in the words of Lua
+// 5.1, with the name of the value that caused it. Other texts are returned unchanged.
 func explain(L *lua.LState, text string) string {
-	if !mayBeInstruction(text) {
+	f := currentFrame(L)
+	if !f.isLua() && !mayBeInstruction(text) {
 		return text
 	}
-	f := currentFrame(L)
 	in := f // the Lua function whose instruction has failed
 	for in != nil && !in.isLua() {
 		in = in.Parent
@@ -35,7 +34,7 @@ func explain(L *lua.LState, text string) string {
 		return text
 	}
 	s := siteOf(L, in)
-	position := fmt.Sprintf("%s:%d: ", s.proto().SourceName, lineOf(s.proto(), s.pc))
+	position := s.proto().SourceName + ":" + strconv.Itoa(lineOf(s.proto(), s.pc)) + ": "
 	what, ok := strings.CutPrefix(text, position)
 	if !ok {
 		return text
@@ -115,8 +114,8 @@ func indexedType(what string) (typ string, ok bool) {
 	return typ, ok
 }
 
-// callsHidden reports whether the instruction at s calls a function without the
-// script's doing: one of the compiler's, or a metamethod.
+// callsHidden reports whether the instruction at s calls a function that the script
+// doesn't call: an intrinsic, or a metamethod.
 func (s site) callsHidden() bool {
 	inst := s.inst()
 	if op := opcodeOf(inst); op != lua.OP_CALL && op != lua.OP_TAILCALL {
@@ -191,10 +190,10 @@ func (s site) loopHint(what string) string {
 func (s site) blame(operation string, o operand) string {
 	if o.register >= 0 {
 		if v := s.variable(o.register); v.kind != "" {
-			return fmt.Sprintf("attempt to %s %s (a %s value)", operation, v, kindOf(o.value)) + s.hint(operation, v, o)
+			return "attempt to " + operation + " " + v.String() + " (a " + kindOf(o.value) + " value)" + s.hint(operation, v, o)
 		}
 	}
-	return fmt.Sprintf("attempt to %s a %s value", operation, kindOf(o.value)) + s.valueHint(operation, o)
+	return "attempt to " + operation + " a " + kindOf(o.value) + " value" + s.valueHint(operation, o)
 }
 
 func (s site) explainCall(what string) string {
@@ -311,7 +310,7 @@ func hasMethod(v lua.LValue, event string) bool {
 	return ok && t.RawGetString(event) != lua.LNil
 }
 
-// arguments returns those of a call of a function of the compiler's.
+// arguments returns the arguments of a call of an intrinsic.
 func (s site) arguments() []operand {
 	inst := s.inst()
 	n := operandB(inst) - 1
@@ -351,7 +350,7 @@ func (s site) explainComparison(what string) string {
 	return text + s.named(wrong...)
 }
 
-// named names the operands that are to blame, in parentheses.
+// named returns the names of the operands that caused an error, in parentheses.
 func (s site) named(operands ...operand) string {
 	var names []string
 	for _, o := range operands {

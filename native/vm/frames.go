@@ -72,7 +72,7 @@ func (f *callFrame) register(L *lua.LState, index int) lua.LValue {
 // isLua reports whether f is the call of a Lua function that has begun.
 func (f *callFrame) isLua() bool { return f != nil && !f.Fn.IsG && f.Pc > 0 }
 
-// forgetTailCalls makes all tail calls of t's innermost call count as one.
+// forgetTailCalls counts all tail calls of t's innermost call as one.
 func forgetTailCalls(t *lua.LState) {
 	if f := currentFrame(t); f != nil {
 		f.TailCall = min(f.TailCall, 1)

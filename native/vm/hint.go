@@ -12,7 +12,7 @@ import (
 // candidatesMax bounds the fields of a table among which a name is searched.
 const candidatesMax = 100
 
-// hint says what was probably meant, where that is certain enough.
+// hint returns what was probably meant, or "" if that isn't certain enough.
 func (s site) hint(operation string, v variable, o operand) string {
 	if v.kind == "local" && v.name == "self" && o.register == 0 && operation == opIndex && s.proto().NumParameters > 0 {
 		return ": was the function called with a dot instead of a colon?"
@@ -23,11 +23,6 @@ func (s site) hint(operation string, v variable, o operand) string {
 	if o.value != lua.LNil {
 		return s.valueHint(operation, o)
 	}
-	if instead := Of(s.L).instead; instead != nil {
-		if text := instead(s.path(v, o.register)); text != "" {
-			return ": " + text
-		}
-	}
 	if v.kind == "local" || v.kind == "upvalue" {
 		return ""
 	}
@@ -36,9 +31,11 @@ func (s site) hint(operation string, v variable, o operand) string {
 	if hint, ok := (*hints)[at]; ok {
 		return hint
 	}
-	hint := ""
-	if near := s.nearest(operation, v, o); near != "" {
-		hint = fmt.Sprintf(", did you mean '%s'?", printable(near))
+	hint := s.insteadHint(v, o)
+	if hint == "" {
+		if near := s.nearest(operation, v, o); near != "" {
+			hint = fmt.Sprintf(", did you mean '%s'?", printable(near))
+		}
 	}
 	if len(*hints) < hintsMax {
 		if *hints == nil {
@@ -49,7 +46,17 @@ func (s site) hint(operation string, v variable, o operand) string {
 	return hint
 }
 
-// hintKey is an instruction. What was meant by its name is searched once.
+// insteadHint returns what to use instead of a name that scripts don't have.
+func (s site) insteadHint(v variable, o operand) string {
+	if instead := Of(s.L).instead; instead != nil {
+		if text := instead(s.path(v, o.register)); text != "" {
+			return ": " + text
+		}
+	}
+	return ""
+}
+
+// hintKey is an instruction. The hint for it is searched once.
 type hintKey struct {
 	proto *lua.FunctionProto
 	pc    int
@@ -84,7 +91,7 @@ func (s site) nearest(operation string, v variable, o operand) string {
 	return spelling.Nearest(v.name, names)
 }
 
-// isNear excludes most names at once that [spelling.Nearest] would.
+// isNear quickly excludes most names that [spelling.Nearest] would exclude.
 func isNear(a, b string) bool {
 	if a == b {
 		return false

@@ -45,14 +45,14 @@ func (m *meter) exceed(n int) {
 	m.left = 0
 }
 
-// hold sets the steps until the next poll aside, so that the next step is noticed.
+// hold sets the steps until the next poll aside, so that the next step polls.
 func (m *meter) hold() {
 	if m.held == 0 {
 		m.held, m.granted, m.left = m.left, m.granted-m.left, 0
 	}
 }
 
-// resume gives back what was set aside, and reports whether something was.
+// resume restores what hold has set aside, and reports whether there was anything.
 func (m *meter) resume() bool {
 	if m.held == 0 {
 		return false

@@ -47,9 +47,9 @@ type Config struct {
 	// called at every safepoint poll, so that a test in fake time can let time
 	// pass while a script spins.
 	Yield func()
-	// Instead says what to use in the place of a global or a field of one that
-	// scripts don't have, such as "os.getenv", for the error of a script that uses
-	// it. "" is nothing. nil disables it.
+	// Instead returns what to use instead of a global, or a field of one, that
+	// scripts don't have, such as "os.getenv". The error of a script that uses it
+	// shows the text. "" shows nothing. nil disables it.
 	Instead func(name string) string
 	// OnInterrupt is called for each frame that was interrupted at its deadline,
 	// with the time from the deadline until it had unwound. nil disables it.

@@ -35,8 +35,8 @@ type Frame struct {
 // between is a recursion, nearly always.
 const traceEnds = 10
 
-// openCall is a call on a stack, before anybody wants to read it: most errors are
-// caught, and their stack is dropped.
+// openCall is a call on a stack, in a form that is cheap to note: most errors are
+// caught, and their stacks are never read.
 type openCall struct {
 	known    *Frame             // of a stack that is known as text only, else nil
 	proto    *lua.FunctionProto // nil if calls are left out here
@@ -79,7 +79,7 @@ type trace struct {
 	raised *lua.ApiError // the last error that was raised on a Lua thread
 	at     []openCall    // where that was
 
-	value lua.LValue // the error that is on its way
+	value lua.LValue // the error that is being raised
 	calls []openCall // on the threads that it has passed
 }
 

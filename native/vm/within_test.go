@@ -20,7 +20,7 @@ func TestWithinContextEndsWithIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := start(t, Config{})
+				m := start(t, Config{Limits: Limits{Timeout: 10 * time.Second}})
 				expired := false
 				m.Globals().RawSetString("stoppable", NewFunction(func(L *lua.LState) int {
 					ctx, cancel := context.WithCancel(t.Context())

@@ -116,8 +116,8 @@ var removed = map[string]string{
 	"Math":                  "Lua's is math",
 }
 
-// Instead returns what to use in the place of a name that Lua or another language
-// has and scripts don't, such as "os.getenv", "" if there is nothing to say.
+// Instead returns what to use instead of a name that Lua or another language has
+// and scripts don't, such as "os.getenv", or "" if nothing is known.
 func Instead(name string) string { return removed[name] }
 
 // checker walks a chunk and collects its mistakes.

@@ -9,8 +9,8 @@ import (
 	"github.com/yuin/gopher-lua/parse"
 )
 
-// foreign returns what an author meant who wrote another language, "" if that isn't
-// certain.
+// foreign returns a hint for syntax of another language, or "" if it isn't certain
+// what was meant.
 func (r *reading) foreign() string {
 	last, next := r.before(0), r.at
 	if hint := r.foreignPair(last, next, 1); hint != "" {

@@ -9,9 +9,9 @@ import (
 	"github.com/yuin/gopher-lua/parse"
 )
 
-// This file says what is wrong where the parser says "syntax error": which block
-// isn't closed, and what authors mean who come from other languages. It reads the
-// source once more, so it is for errors only.
+// This file explains what the parser calls "syntax error": which block isn't
+// closed, and what is written differently in other languages. It reads the source
+// once more, so it is for errors only.
 
 // opener is a token that waits for one that closes it.
 type opener struct {
@@ -167,8 +167,8 @@ func (r *reading) near() string {
 	return "'" + printable(r.at.Str) + "'"
 }
 
-// message returns what is wrong at the token, in Lua's words where the parser's
-// are none.
+// message returns what is wrong at the token, in Lua's words where the parser has
+// no text.
 func (r *reading) message() string {
 	if hint := r.foreign(); hint != "" {
 		return "syntax error near " + r.near() + ": " + hint
@@ -182,7 +182,7 @@ func (r *reading) message() string {
 	}
 	innermost := r.open[len(r.open)-1]
 	switch {
-	case innermost.needs != "" && (r.startsStatement() || r.at.Type == parse.TThen || r.at.Type == parse.TDo || r.at.Type == parse.TEnd):
+	case innermost.needs != "" && innermost.needs != r.at.Str && (r.startsStatement() || r.at.Type == parse.TThen || r.at.Type == parse.TDo || r.at.Type == parse.TEnd):
 		return fmt.Sprintf("'%s' expected%s near %s", innermost.needs, r.opened("for", innermost), r.near())
 	case r.at.Type == parse.EOF:
 		return r.unfinished(innermost)

@@ -87,6 +87,9 @@ func TestSyntaxErrorsSayWhatIsMeant(t *testing.T) {
 		{"f() = 5", "test:1: syntax error near '=' @5"},
 		{"local a.b = 5", "test:1: syntax error near '.' @8"},
 		{"return return", "test:1: syntax error near 'return' @8"},
+		{"if then x() end", "test:1: syntax error near 'then' @4"},
+		{"if x do y() end", "test:1: 'then' expected near 'do' @6"},
+		{"while x then y() end", "test:1: 'do' expected near 'then' @9"},
 		{"x = function() return 1", "test:1: 'end' expected (to close 'function' at line 1) near '<eof>' @0"},
 	} {
 		_, err := c.Compile(context.Background(), "test", test.source)

@@ -66,7 +66,8 @@ func agree(t *testing.T, expressions []string) {
 	run := newRun(t, vm.Limits{})
 	failures := 0
 	for i, e := range expressions {
-		if got, want := argumentHint.ReplaceAllString(do(t, run, statement(e)), ""), results[i]; got != want {
+		got := argumentName.ReplaceAllString(do(t, run, statement(e)), "")
+		if want := results[i]; got != want {
 			t.Errorf("%s: got %s, want %s", e, got, want)
 			if failures++; failures == 20 {
 				t.Fatal("and more")
@@ -75,8 +76,8 @@ func agree(t *testing.T, expressions []string) {
 	}
 }
 
-// argumentHint is what our errors say more than those of lua5.1.
-var argumentHint = regexp.MustCompile(`: (local|global|field) '\w+' is nil$`)
+// argumentName matches what Lua doesn't say: which variable an argument was.
+var argumentName = regexp.MustCompile(`: (local|field|global|upvalue) '.*' is nil$`)
 
 // statement returns an expression as a chunk, and a chunk as it is.
 func statement(expression string) string {

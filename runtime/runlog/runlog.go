@@ -1,5 +1,5 @@
-// Package runlog tells a host's log how runs ended, in the same words for all
-// hosts. docs/logs.md lists them.
+// Package runlog writes records of how runs ended, the same in all hosts.
+// docs/logs.md lists their fields.
 package runlog
 
 import (

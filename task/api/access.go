@@ -12,7 +12,7 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-// access is who may call, and for which tenants: what a reload replaces.
+// access is who may call, and for which tenants. A reload replaces it.
 type access struct {
 	tenants runtime.Directory
 	keys    keyring
@@ -31,8 +31,8 @@ func newAccess(tenants runtime.Directory, tokens []Token) (*access, error) {
 	return &access{tenants, keys}, nil
 }
 
-// Reload checks other tenants and tokens. commit puts them in the place of those
-// that there are; a request that has begun keeps what it began with.
+// Reload checks new tenants and tokens. commit replaces the current ones; a request
+// that has begun keeps those with which it began.
 func (a *API) Reload(tenants runtime.Directory, tokens []Token) (commit func(), err error) {
 	next, err := newAccess(tenants, tokens)
 	if err != nil {
@@ -65,8 +65,8 @@ func (a *API) authorized(handle handler) http.HandlerFunc {
 	}
 }
 
-// unauthorized counts and logs a request that is refused for its token. Anybody
-// can send any number of those, so few are logged.
+// unauthorized counts and logs a request that is refused for its token. Anyone can
+// send any number of them, so few are logged.
 func (a *API) unauthorized(r *http.Request, err error) {
 	reason := "missing"
 	if errors.Is(err, errWrongToken) {

@@ -18,7 +18,7 @@ type Config struct {
 	Host Host
 	// Tenants are those whose scripts can be run.
 	Tenants runtime.Directory
-	// Tokens are who may call. Without any, every caller is an operator, and only
+	// Tokens are the tokens of those who may call. Without any, every caller is an operator, and only
 	// this machine is answered.
 	Tokens []Token
 	// BytesInFlight is how many bytes of a tenant's events may be received at
@@ -26,7 +26,7 @@ type Config struct {
 	BytesInFlight int64
 	// Locks are the rows of locks. nil disables their resources.
 	Locks locktable.Table
-	// Log takes what an operator should know. Required.
+	// Log takes records for operators. Required.
 	Log *zap.Logger
 	// Audit takes one record for each act of a caller that changes something.
 	// Required.
@@ -42,8 +42,8 @@ type Config struct {
 	// Unauthorized is told why a request has no valid token: "missing" or "wrong".
 	// nil disables it.
 	Unauthorized func(reason string)
-	// Reload reads the configuration anew; its error says why the old one goes on.
-	// nil disables it.
+	// Reload reads the configuration again; after an error the old one stays. nil
+	// disables it.
 	Reload func() error
 }
 

@@ -27,11 +27,11 @@ func (a *API) audit(r *http.Request, c caller, act string, done bool, fields ...
 }
 
 // forwardedMax bounds what is logged of a header that a proxy adds to, and that
-// anybody can begin.
+// any caller can begin.
 const forwardedMax = 200
 
-// origin says from where a request came: the address of its connection, and what
-// the proxies before it say, if there are any.
+// origin returns where a request came from: the address of its connection, and the
+// header X-Forwarded-For, if there is one.
 func origin(r *http.Request) []zap.Field {
 	fields := []zap.Field{zap.String("from", r.RemoteAddr)}
 	if forwarded := r.Header.Get("X-Forwarded-For"); forwarded != "" {
@@ -40,8 +40,8 @@ func origin(r *http.Request) []zap.Field {
 	return fields
 }
 
-// refusalPause is how long no other request is logged that was refused for its
-// token.
+// refusalPause is the time between two records about requests that were refused for
+// their tokens.
 const refusalPause = 10 * time.Second
 
 // limiter allows one record per pause, and counts those in between.

@@ -84,7 +84,7 @@ func (a *API) freeLock(w http.ResponseWriter, r *http.Request, c caller) {
 	case freed:
 		respond(w, http.StatusOK, map[string]bool{"freed": true})
 	case row == nil:
-		refuse(w, runtime.Errorf(requestNotFound, "nobody holds the lock %.80q", name))
+		refuse(w, runtime.Errorf(requestNotFound, "the lock %.80q is not held", name))
 	default:
 		refuseAs(w, http.StatusConflict, runtime.Errorf(requestConflict, "the lock %.80q has another owner by now", name))
 	}

@@ -65,7 +65,7 @@ func TestLocksCanBeListedAndFreed(t *testing.T) {
 		s.Do("DELETE", path, "", tenantOnly...).Want(t, "no owner", 400, "Request.Invalid")
 		s.Do("DELETE", path+"?owner=other", "", tenantOnly...).Want(t, "another owner", 409, "Request.Conflict")
 		s.Do("DELETE", path+"?owner=owner-1", "", tenantOnly...).Want(t, "its owner", 200, "")
-		s.Do("DELETE", path+"?owner=owner-1", "", tenantOnly...).Want(t, "nobody", 404, "Request.NotFound")
+		s.Do("DELETE", path+"?owner=owner-1", "", tenantOnly...).Want(t, "not held", 404, "Request.NotFound")
 		const host = "/v1/tenants/a/locks/native:schedule/x?owner=owner-2"
 		s.Do("DELETE", host, "", tenantOnly...).Want(t, "the host's own", 403, "Request.Forbidden")
 		s.Do("DELETE", host, "", operator...).Want(t, "the host's own, by an operator", 200, "")

@@ -67,7 +67,7 @@ func New(uri string, log *zap.Logger) *Agent {
 type keeper struct {
 	*Agent
 	since    time.Time // protected since, zero if not
-	inDoubt  bool      // the last call failed: it may have had its effect
+	inDoubt  bool      // the last call failed, and may have had its effect
 	lastBusy time.Time
 	nextCall time.Time // not before
 	backoff  time.Duration

@@ -115,9 +115,9 @@ func (s *Scheduler) start(l *loop) {
 	s.running.Go(func() { l.run(ctx) })
 }
 
-// Reload checks other schedules and tenants. commit puts them in the place of
-// those that there are: what has begun is finished, and a schedule that is the
-// same as before goes on as if nothing had happened.
+// Reload checks new schedules and tenants. commit replaces the current ones. Runs
+// that have begun are finished, and a schedule that is the same as before goes on
+// undisturbed.
 func (s *Scheduler) Reload(schedules []Schedule, tenants runtime.Directory) (commit func(), err error) {
 	c := s.config
 	c.Schedules, c.Tenants = schedules, tenants

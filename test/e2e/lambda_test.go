@@ -209,7 +209,7 @@ func TestLambdaAnswersEachInvocation(t *testing.T) {
 			`"requestContext":{"requestId":"r"},"body":"text","isBase64Encoded":false}`}, "response",
 			`{"statusCode":201,"multiValueHeaders":{"content-type":["text/plain; charset=utf-8"],"set-cookie":["a=1; Path=/","b=2"],"x-path":["/bytes"]},"body":"text","isBase64Encoded":false}`},
 		{"a request of a load balancer without a route", lambdaapi.Invocation{Payload: `{"httpMethod":"GET","path":"/x","headers":{},"requestContext":{"elb":{"targetGroupArn":"arn"}}}`}, "response",
-			`{"statusCode":404,"statusDescription":"404 Not Found","headers":{"content-type":"application/json"},"body":"{\"error\":{\"message\":\"nobody says whose event it is: ` +
+			`{"statusCode":404,"statusDescription":"404 Not Found","headers":{"content-type":"application/json"},"body":"{\"error\":{\"message\":\"no tenant is named for this event: ` +
 				`it needs a route for arn\",\"retryable\":false,\"type\":\"Tenant.Unknown\"},\"request_id\":\"ID\"}","isBase64Encoded":false}`},
 		{"a batch with bad messages", lambdaapi.Invocation{Payload: batchOf(sqs("orders", "1", "ok", "a"), sqs("orders", "2", "bad", "a"), sqs("orders", "3", "ok", "a"))}, "response",
 			`{"batchItemFailures":[{"itemIdentifier":"2"}]}`},

@@ -105,6 +105,15 @@ func TestTaskReloads(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "beta", func() bool { return job("beta").value == "two" })
+	if err := os.Remove(filepath.Join(dir, "tidelock.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	if r := h.must("POST", "/v1/reload", "", ops...); r.status != 422 || !strings.Contains(r.body, `tidelock.yaml: no such file`) {
+		t.Errorf("the file is gone: got %d %s", r.status, r.body)
+	}
+	if r := h.must("POST", "/v1/tenants/acme/scripts/job/invocations", ""); r.status != 401 {
+		t.Errorf("its tokens are gone with it: got %d %s", r.status, r.body)
+	}
 	for _, want := range []string{
 		`"logger":"audit","message":"audit","act":"configuration.reload","done":false,"caller":"ops","role":"operator","from":"127.0.0.1:`,
 		`"logger":"audit","message":"audit","act":"configuration.reload","done":true,"caller":"SIGHUP"`,

@@ -17,8 +17,8 @@ func (p *probe) databases(clk *clock.Dual) *sql.DB {
 		Clock:   clk,
 		Drivers: map[string]sql.Driver{"test": fakeDriver{p}},
 		Connections: func(tenant.ID) map[string]sql.Connection {
-			all := map[string]sql.Connection{"one": {Driver: "test", MaxOpen: 1}}
-			for _, name := range []string{"db", "unreachable", "no begin", "no commit", "uncancellable"} {
+			all := map[string]sql.Connection{"one": {Driver: "test", Host: "one", MaxOpen: 1}}
+			for _, name := range []string{"db", "unreachable", "no-begin", "no-commit", "uncancellable"} {
 				all[name] = sql.Connection{Driver: "test", Host: name, MaxOpen: openMax}
 			}
 			return all
@@ -96,7 +96,7 @@ func (s *session) receive(text string) (behavior string) {
 
 func (s *session) Begin(bool) error {
 	s.probe.requestWritten()
-	if s.host == "no begin" {
+	if s.host == "no-begin" {
 		return s.stall()
 	}
 	return nil
@@ -104,7 +104,7 @@ func (s *session) Begin(bool) error {
 
 func (s *session) Commit() error {
 	s.probe.requestWritten()
-	if s.host == "no commit" {
+	if s.host == "no-commit" {
 		return s.stall()
 	}
 	return nil

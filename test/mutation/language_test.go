@@ -65,7 +65,7 @@ var language = []mutant{
 		"L.Replace(n, lua.LNumber(x))", "_ = x",
 		"./runtime/lualib", "TestStringsInArithmeticAreReadAsNumerals"},
 	{"all bounds of a for are evaluated", "runtime/compile/bounds.go",
-		"case unknown == 1 && first == last:", "case unknown == 1:",
+		"case unknown == 1 && first == last:", "case unknown == 1 && last >= 0:",
 		"./runtime/lualib", "TestStringsInArithmeticAreReadAsNumerals"},
 	{"an escape above 255 is refused", "runtime/compile/escapes.go",
 		"value > 255 {", "value > 999 {",

@@ -34,7 +34,7 @@ var machine = []mutant{
 		"	r.meter.hold()\n", "",
 		"./runtime", "TestMessagesNameVariablesAsLuaDoes"},
 	{"names of the compiler's own locals are not shown", "native/vm/names.go",
-		"name != \"\" && !strings.HasPrefix(name, \"(\")", "name != \"\"",
+		"!strings.HasPrefix(name, \"(\")", "!strings.HasPrefix(name, \"((\")",
 		"./runtime", "TestMessagesHideWhatTheCompilerAdds"},
 	{"instructions are counted", "native/vm/meter.go",
 		"m.limit > 0 && m.steps >= m.limit", "m.limit > 0 && m.steps > 2*m.limit",

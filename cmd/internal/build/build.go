@@ -1,4 +1,4 @@
-// Package build knows which build of the program runs.
+// Package build has the version and the commit of the program that runs.
 package build
 
 import "runtime/debug"
@@ -11,8 +11,8 @@ var version string
 // unknown is the version of a program that was built without one.
 const unknown = "unknown"
 
-// Version returns the program's version: that of its linking, else that of its
-// module, else "unknown".
+// Version returns the program's version: the one that was set by the linker, else
+// that of its module, else "unknown".
 func Version() string {
 	if version != "" {
 		return version
@@ -23,8 +23,8 @@ func Version() string {
 	return unknown
 }
 
-// Revision returns the commit that the program was built from, or "" if the
-// compiler didn't see it.
+// Revision returns the commit that the program was built from, or "" if that is
+// unknown.
 func Revision() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {

@@ -14,10 +14,10 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-// Check reports what is well formed but can't do what it is for: scripts that
-// aren't there, routes that nothing gets to, limits over their ceilings. tenants
-// are those of [Config.Directory]. err lists all mistakes, a line each; warnings
-// are what may be meant.
+// Check reports values that are well formed but can't work: scripts that don't
+// exist, routes that no event can reach, limits over their ceilings. tenants are
+// those of [Config.Directory]. err lists all mistakes, one per line; warnings are
+// about values that may be intended.
 func (c *Config) Check(tenants runtime.Directory) (warnings []string, err error) {
 	k := checker{validator{origins: c.origins}, c, tenants}
 	k.routes()
@@ -63,8 +63,8 @@ func (k *checker) schedules() {
 	}
 }
 
-// script checks that a tenant has a script, or that any tenant has if none is
-// named. An empty name is no script.
+// script checks that a tenant has a script, or that any tenant has it if id is
+// empty. An empty name is no script.
 func (k *checker) script(path, id, script string) {
 	if script == "" {
 		return
@@ -88,12 +88,12 @@ func (k *checker) script(path, id, script string) {
 	k.fail(path, "tenant %s has no script %q", id, script)
 }
 
-// leaseMax is the longest lease that it makes sense to allow: that of a deadline
+// leaseMax is the longest lease that makes sense: as long as the longest deadline
 // of native.deadline.
 const leaseMax = 24 * time.Hour
 
-// ceilings checks limits that another one, or the platform, keeps from being
-// reached.
+// ceilings checks limits that can't be reached, because another limit or the
+// platform's is lower.
 func (k *checker) ceilings() {
 	if lease := k.Lock.MaxLease.Value(); lease > leaseMax {
 		k.fail("lock.max_lease", "got %v, want %v at most, which is the longest deadline", lease, leaseMax)
@@ -124,7 +124,7 @@ func (k *checker) set(path string) bool {
 	return k.validator.origins[path] != "" && k.validator.origins[path] != placeDefault
 }
 
-// warnings are limits that are over others, which may be meant.
+// warnings are limits that are over others, which may be intended.
 func (k *checker) warnings() (all []string) {
 	warn := func(path, format string, args ...any) {
 		all = append(all, placePrefix(k.validator.origins, path)+path+": "+fmt.Sprintf(format, args...))

@@ -22,7 +22,11 @@ type Config struct {
 	values   []Value           // for Values
 	warnings []string          // for Warnings
 	origins  map[string]string // places by path, with dots
+	source   string            // for Source
 }
+
+// Source is the file that was read, "" if there was none.
+func (c *Config) Source() string { return c.source }
 
 // DB is where native.db keeps its data: in an embedded file or in a table of
 // DynamoDB, never both.
@@ -94,7 +98,7 @@ type Tenant struct {
 	// Scripts is the folder of its scripts; a relative one lies beside the
 	// configuration file.
 	Scripts string `key:"scripts"`
-	// Shared are folders that its scripts may require from besides.
+	// Shared are further folders from which its scripts may require modules.
 	Shared []string `key:"shared"`
 	Limits Limits   `key:"limits"`
 	// HTTP replaces the general list if it is set.
@@ -165,7 +169,7 @@ type Schedule struct {
 // Lambda configures the program for AWS Lambda.
 type Lambda struct {
 	// Margin is the part of an invocation's time that is kept for ending it in
-	// order, besides 2 % of that time. Default 250 ms.
+	// order, in addition to 2 % of that time. Default 250 ms.
 	Margin Duration `key:"margin"`
 	// Routes name tenants and scripts for events by their sources.
 	Routes []Route `key:"routes"`

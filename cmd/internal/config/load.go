@@ -55,7 +55,7 @@ type layer struct {
 // Load reads and validates a configuration. Its error lists all mistakes, a line
 // each.
 func Load(o Options) (*Config, error) {
-	layers, err := o.layers()
+	layers, file, err := o.layers()
 	if err != nil {
 		return nil, err
 	}
@@ -76,13 +76,14 @@ func Load(o Options) (*Config, error) {
 	if len(d.errs) > 0 {
 		return nil, errors.Join(d.errs...)
 	}
-	c.values, c.warnings = d.values, d.warnings
+	c.values, c.warnings, c.source = d.values, d.warnings, file
 	return c, c.validate(d.origins)
 }
 
-// layers reads all sources, that which counts least first.
-func (o Options) layers() ([]layer, error) {
-	layers := []layer{{defaults(), func([]string) string { return placeDefault }, ""}}
+// layers reads all sources, that which counts least first. read is the file that was
+// read, "" if there was none.
+func (o Options) layers() (layers []layer, read string, err error) {
+	layers = []layer{{defaults(), func([]string) string { return placeDefault }, ""}}
 	file, named := o.File, o.File != ""
 	for _, v := range o.Environ {
 		if value, ok := strings.CutPrefix(v, EnvFile+"="); ok && file == "" {
@@ -97,17 +98,17 @@ func (o Options) layers() ([]layer, error) {
 	case err == nil:
 		l, err := parse(file, text)
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
-		layers = append(layers, l)
+		layers, read = append(layers, l), file
 	case named || !errors.Is(err, os.ErrNotExist):
-		return nil, err
+		return nil, "", err
 	}
 	environment, err := o.environment()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return append(layers, environment, o.flags()), nil
+	return append(layers, environment, o.flags()), read, nil
 }
 
 // environment reads variables such as TIDELOCK_DB__TABLE. An empty one counts as

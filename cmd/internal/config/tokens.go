@@ -28,8 +28,8 @@ func ParseToken(text string) (t Token, ok bool) {
 }
 
 // tokens checks that tokens are hashes, that no two bearers have the same one, and
-// that those of one list have different names. An error doesn't show a value,
-// which may be the token itself.
+// that the names in one list differ. Errors don't show a value, because it may be
+// the token itself.
 func (v *validator) tokens(c *Config) {
 	hashes := map[string]string{}
 	list := func(path string, all []string) {

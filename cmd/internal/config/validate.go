@@ -169,8 +169,8 @@ func (v *validator) listener(path, address string) {
 	}
 }
 
-// portNumber returns the number of a port, which may be a service's name; -1 is
-// none.
+// portNumber returns the number of a port, which may be a service's name, or -1 if
+// it is neither.
 func portNumber(port string) int {
 	n, err := net.LookupPort("tcp", port)
 	if err != nil {
@@ -179,7 +179,7 @@ func portNumber(port string) int {
 	return n
 }
 
-// onePortEach checks that the two listeners of a task don't want one port. Port 0
+// onePortEach checks that the two listeners of a task have different ports. Port 0
 // is any free one.
 func (v *validator) onePortEach(t Task) {
 	host, port, err := net.SplitHostPort(t.Listen)

@@ -25,8 +25,8 @@ type Console interface {
 	ReadLine(prompt string) (text string, ok bool)
 	// Print prints a text as a line.
 	Print(text string)
-	// Evaluating is called before an evaluation, which is interrupted when the
-	// context is done, and done when it is over.
+	// Evaluating is called before an evaluation. The end of ctx interrupts it; done
+	// is called when it is over.
 	Evaluating() (ctx context.Context, done func())
 }
 

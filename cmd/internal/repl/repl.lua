@@ -16,6 +16,19 @@ local function show(value)
   return tostring(value)
 end
 
+-- failure shows an error as hosts report it.
+local function failure(value)
+  if type(value) == "table" and getmetatable(value) ~= "error" then
+    local code, message = rawget(value, "code"), rawget(value, "message")
+    if code and message then
+      return tostring(code) .. ": " .. tostring(message)
+    elseif code or message then
+      return tostring(code or message)
+    end
+  end
+  return show(value)
+end
+
 -- compile returns a function, or nil and the error.
 local function compile(text)
   local expression = text:match("^%s*=(.*)$") or text
@@ -33,7 +46,7 @@ end
 
 local function results(ok, ...)
   if not ok then
-    say("error: " .. show((...)))
+    say("error: " .. failure((...)))
     return
   end
   local texts = {}

@@ -25,7 +25,8 @@ import (
 // OTLP sends spans to a collector, by OTLP over HTTP in its JSON form.
 // OpenTelemetry's own exporter brings gRPC and protocol buffers: 9 MiB, half as
 // much again as the whole program for AWS Lambda, and paid at each cold start. It
-// also takes any page of status 200 for a success, where only OTLP's answer is one.
+// also takes any page of status 200 for a success; this one accepts only OTLP's
+// answer.
 type OTLP struct {
 	url    string
 	header http.Header
@@ -41,7 +42,7 @@ const tracesPath = "/v1/traces"
 // NewOTLP returns an exporter to a collector at a base URL such as
 // http://127.0.0.1:4318, to which the path of OTLP is added unless it is there.
 // Requests have the headers that OTEL_EXPORTER_OTLP_HEADERS names, and go through
-// proxy if that is not nil. log gets what the collector warns of.
+// proxy if that is not nil. log gets the collector's warnings.
 func NewOTLP(endpoint string, proxy func(*http.Request) (*url.URL, error), log *zap.Logger) (*OTLP, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -143,8 +144,8 @@ func repeats(status int) bool {
 	return false
 }
 
-// checkAnswer returns nil if an answer of status 200 is the one that OTLP has, and tells
-// of no span that was refused.
+// checkAnswer returns nil if an answer of status 200 is OTLP's, and reports no span
+// as refused.
 func (o *OTLP) checkAnswer(text []byte, contentType string, spans int) error {
 	var answer struct {
 		PartialSuccess *struct {

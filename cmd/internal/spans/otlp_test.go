@@ -69,7 +69,7 @@ func TestOTLPBelievesNoOtherAnswer(t *testing.T) {
 		{"all taken", says(200, kind, `{"partialSuccess":{}}`), "", "", 1},
 		{"all taken, in short", says(200, kind, " {}\n"), "", "", 1},
 		{"none refused", says(200, kind, `{"partialSuccess":{"rejectedSpans":"0"}}`), "", "", 1},
-		{"a warning", says(200, kind, `{"partialSuccess":{"errorMessage":"deprecated"}}`), "", "the collector of spans warnsmap[message:deprecated]", 1},
+		{"a warning", says(200, kind, `{"partialSuccess":{"errorMessage":"deprecated"}}`), "", "the collector of spans warnsmap[warning:deprecated]", 1},
 		{"some refused", says(200, kind, `{"partialSuccess":{"rejectedSpans":"1","errorMessage":"too old"}}`), "refused 1 of 2 spans: too old", "", 1},
 		{"a number that is one", says(200, kind, `{"partialSuccess":{"rejectedSpans":2}}`), "refused 2 of 2 spans", "", 1},
 		{"a number that is none", says(200, kind, `{"partialSuccess":{"rejectedSpans":"some"}}`), "of 2 spans", "", 1},

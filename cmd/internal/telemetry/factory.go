@@ -39,7 +39,7 @@ func (f factory) histogram(name, help string) prometheus.Histogram {
 	return f.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: seconds})
 }
 
-// buildInfo makes the metric that tells which build of the program runs.
+// buildInfo makes the metric that has the version of the program.
 func (f factory) buildInfo() {
 	f.NewGauge(prometheus.GaugeOpts{
 		Namespace: namespace, Name: "build_info", Help: "1; its labels tell which build of the program runs.",

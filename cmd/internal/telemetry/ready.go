@@ -6,13 +6,12 @@ import (
 	"github.com/tidelock-lua/tidelock/task/api"
 )
 
-// Ready makes the metrics tell whether a host is ready, and what keeps it from
-// that.
+// Ready adds metrics of whether a host is ready, and for which reason it isn't.
 func (m *Metrics) Ready(problems func() []api.Problem) {
 	m.registry.MustRegister(readiness(problems))
 }
 
-// checks are what a problem of a host can be about.
+// checks are the values of [api.Problem.Check].
 var checks = []string{"file", "stopping", "table"}
 
 var (
@@ -20,7 +19,7 @@ var (
 	problemsDesc = prometheus.NewDesc(namespace+"_not_ready", "1 if this check keeps the host from being ready, else 0.", []string{"check"}, nil)
 )
 
-// readiness collects what /readyz answers at the moment of the scrape.
+// readiness collects the state of /readyz at the moment of the scrape.
 type readiness func() []api.Problem
 
 // Describe implements [prometheus.Collector].

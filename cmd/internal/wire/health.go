@@ -16,22 +16,21 @@ import (
 	"github.com/tidelock-lua/tidelock/tenant"
 )
 
-// Health is what is known of a store by the requests that were sent to it, and by
-// questions of its own. Failures are logged with their cause, which no script
-// sees.
+// Health knows whether a store answers, from the requests of runs and from its own
+// checks. It logs failures with their cause, which no script sees.
 type Health struct {
 	log   *zap.Logger
 	store []zap.Field // describe the store in the log
 	name  string      // describes it in a text
 	file  bool        // it is the embedded engine
 
-	mu         sync.Mutex // guards what follows
-	read       streak     // failed reads without one that was answered in between
-	write      streak
-	logged     time.Time // when a failure was logged last; zero since an answer
-	text       string    // what was logged
-	answered   time.Time // when a write was answered last
-	questioned time.Time // when a question was asked last
+	mu       sync.Mutex // guards what follows
+	read     streak     // failed reads without one that was answered in between
+	write    streak
+	logged   time.Time // when a failure was logged last; zero since an answer
+	text     string    // what was logged
+	answered time.Time // when a write was answered last
+	checked  time.Time // when the last check was sent
 }
 
 // streak is a series of failures.
@@ -39,17 +38,17 @@ type streak struct {
 	n           int
 	first, last time.Time
 	err         error
-	decided     bool // by a question, which tries several times
+	decided     bool // by a check, which makes several attempts
 }
 
 const (
-	// questionPause is the shortest time between two questions, and how long an
+	// checkPause is the shortest time between two checks, and how long an
 	// answer to a write counts.
-	questionPause = time.Minute
-	// streakTime and streakMin make a streak more than a passing failure.
+	checkPause = time.Minute
+	// A streak of streakMin failures over streakTime is more than a passing failure.
 	streakTime = 5 * time.Second
 	streakMin  = 3
-	// logPause is how long the same failure isn't logged again.
+	// logPause is the time before the same failure is logged again.
 	logPause = time.Minute
 )
 
@@ -102,8 +101,8 @@ func (h *Health) observe(ctx context.Context, write bool, a outcome.Attempt) {
 	}
 }
 
-// fails returns the error of an attempt that the store didn't answer, nil if it
-// did: what it turns down for the request's own sake is an answer.
+// fails returns the error of an attempt that the store didn't answer, or nil if it
+// did. A rejection of the request is an answer.
 func fails(ctx context.Context, a outcome.Attempt) error {
 	if a.Outcome == outcome.Applied || a.Outcome == outcome.Refused || errors.Is(ctx.Err(), context.Canceled) {
 		return nil
@@ -135,8 +134,8 @@ func (h *Health) logAnswer() {
 
 func (h *Health) fields() []zap.Field { return h.store[:len(h.store):len(h.store)] }
 
-// Problem says why the store can't be used, "" if it can as far as is known. check
-// names what isn't well: "table" or "file".
+// Problem returns why the store can't be used, or "" if it can as far as is known.
+// check is the kind of store, "table" or "file".
 func (h *Health) Problem() (check, reason string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -155,27 +154,27 @@ func (h *Health) Problem() (check, reason string) {
 	return "", ""
 }
 
-// due reports whether it is time for a question.
+// due reports whether it is time for a check.
 func (h *Health) due(now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	failing := h.read.n > 0 || h.write.n > 0
-	return now.Sub(h.questioned) >= questionPause && (failing || now.Sub(h.answered) >= questionPause)
+	return now.Sub(h.checked) >= checkPause && (failing || now.Sub(h.answered) >= checkPause)
 }
 
-// readyLock is the name of the lock whose row is asked for. No script can take a
-// lock of such a name.
+// readyLock is the name of the lock whose row the check writes. No script can
+// acquire a lock of this name.
 const readyLock = "native:ready"
 
-// CheckStore asks the store whether it can be used, with one write that changes nothing
-// of what anybody sees, which it repeats if there is no answer. id is a tenant
-// whose rows the process may write.
+// CheckStore checks that the store can be used, with one write that changes no
+// data, and that is repeated if there is no answer. id is a tenant whose rows the
+// process may write.
 func (p *Program) CheckStore(ctx context.Context, id tenant.ID) error {
 	h := p.Health
 	h.mu.Lock()
-	h.questioned = time.Now()
+	h.checked = time.Now()
 	h.mu.Unlock()
-	err := p.ask(ctx, lock.Key{Tenant: id, Name: readyLock})
+	err := p.tryWrite(ctx, lock.Key{Tenant: id, Name: readyLock})
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -187,7 +186,8 @@ func (p *Program) CheckStore(ctx context.Context, id tenant.ID) error {
 	return fmt.Errorf("%s can't be used: %w", h.name, outcome.Detailed(err))
 }
 
-func (p *Program) ask(ctx context.Context, key lock.Key) error {
+// tryWrite makes a write that changes no data.
+func (p *Program) tryWrite(ctx context.Context, key lock.Key) error {
 	if p.Health.file {
 		// Only what is written shows that there is room. The row has run out
 		// already when it is put.
@@ -204,8 +204,8 @@ func (p *Program) ask(ctx context.Context, key lock.Key) error {
 	return err
 }
 
-// WatchStore asks when nothing has been known of the store for a minute, or
-// requests fail, at most once a minute, until ctx ends.
+// WatchStore checks the store if nothing has been known of it for a minute, or if
+// requests fail. It does so at most once a minute, until ctx ends.
 func (p *Program) WatchStore(ctx context.Context, id func() tenant.ID) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
@@ -213,7 +213,7 @@ func (p *Program) WatchStore(ctx context.Context, id func() tenant.ID) {
 		select {
 		case now := <-ticker.C:
 			if id := id(); id != "" && p.Health.due(now) {
-				_ = p.CheckStore(ctx, id) // it is logged, and Problem says it
+				_ = p.CheckStore(ctx, id) // the error is logged, and Problem returns it
 			}
 		case <-ctx.Done():
 			return

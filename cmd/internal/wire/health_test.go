@@ -127,8 +127,8 @@ func TestHealthIgnoresCancelledRequests(t *testing.T) {
 	})
 }
 
-// A question decides at once, and is asked once a minute at most.
-func TestHealthQuestions(t *testing.T) {
+// A check decides at once, and is sent once a minute at most.
+func TestHealthChecks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, f, _ := observedStore(t)
 		if err := p.CheckStore(t.Context(), "acme"); err != nil || f.deletes != 1 {
@@ -138,12 +138,12 @@ func TestHealthQuestions(t *testing.T) {
 		go p.WatchStore(ctx, func() tenant.ID { return "acme" })
 		time.Sleep(10*time.Minute + time.Second)
 		if f.deletes < 9 || f.deletes > 11 {
-			t.Errorf("got %d questions in 10 minutes, want one a minute", f.deletes)
+			t.Errorf("got %d checks in 10 minutes, want one a minute", f.deletes)
 		}
 		f.fail = unavailable
 		time.Sleep(61 * time.Second)
 		if p.ready() {
-			t.Error("it is ready, although the question had no answer")
+			t.Error("it is ready, although the check had no answer")
 		}
 		err := p.CheckStore(t.Context(), "acme")
 		if !errors.Is(err, syscall.ECONNREFUSED) || !strings.Contains(err.Error(), `the table "tidelock" at http://10.0.0.7:8000 can't be used`) {
@@ -153,7 +153,7 @@ func TestHealthQuestions(t *testing.T) {
 		f.fail = nil
 		time.Sleep(62 * time.Second)
 		if !p.ready() || f.deletes != before+1 {
-			t.Errorf("ready %v after %d questions, want that one made it ready", p.ready(), f.deletes-before)
+			t.Errorf("ready %v after %d checks, want that one made it ready", p.ready(), f.deletes-before)
 		}
 		stop()
 		synctest.Wait()

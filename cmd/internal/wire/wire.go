@@ -54,7 +54,7 @@ type Config struct {
 	Listeners []string
 	// Modules are native modules that only this program has.
 	Modules []native.Module
-	// Observers observe runs, locks and blocked requests, besides the log.
+	// Observers observe runs, locks and blocked requests, in addition to the log.
 	Observers Observers
 }
 
@@ -134,8 +134,8 @@ func New(c Config) (*Program, error) {
 	return p, nil
 }
 
-// Reload makes another configuration count for what scripts may reach: hosts of
-// native.http and connections of native.sql. Runs keep the connections that they
+// Reload replaces what scripts may reach: hosts of native.http and connections of
+// native.sql. Runs keep the connections that they
 // have opened.
 func (p *Program) Reload(next *config.Config) {
 	old := p.config.Swap(next)

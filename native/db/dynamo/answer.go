@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// Headers by which an answer shows that it is the service's.
+// Headers that only the service's answers have.
 const (
 	headerRequestID = "X-Amzn-Requestid"
 	headerChecksum  = "X-Amz-Crc32"
 	contentType     = "application/x-amz-json-1.0"
 )
 
-// presizedMax bounds the buffer that is made for an answer before any of it has
-// come, because its header announces so much.
+// presizedMax bounds the buffer that is made for an answer from the length in its
+// header, before any of the body has come.
 const presizedMax = 1 << 20
 
 // doubt is why an answer is not believed.
@@ -57,10 +57,13 @@ func malformedAnswer(detail string, args ...any) *doubt {
 // body in memory. The error is a [doubt]: then the SDK sees nothing of the
 // response, neither its body nor its date, from which it would learn the time for
 // its signatures.
-func receive(trip *roundTrip, r *http.Response) (*http.Response, error) {
+func (c *httpClient) receive(trip *roundTrip, r *http.Response) (*http.Response, error) {
 	defer r.Body.Close()
 	if d := checkOrigin(r); d != nil {
 		return nil, trip.markDoubt(d)
+	}
+	if id := r.Header.Get(headerRequestID); !c.answers.add(id) {
+		return nil, trip.markDoubt(stranger("status %d with the request id %q of an earlier answer", r.StatusCode, id))
 	}
 	trip.markAnswered(r)
 	body, err := readBody(r)
@@ -75,8 +78,8 @@ func receive(trip *roundTrip, r *http.Response) (*http.Response, error) {
 	return r, nil
 }
 
-// checkOrigin returns a doubt if the headers are not the service's. Success is
-// believed with less ease than failure: emulators send no checksum with failures.
+// checkOrigin returns a doubt if the headers are not the service's. A success needs
+// a checksum; a failure doesn't, because emulators send none with failures.
 func checkOrigin(r *http.Response) *doubt {
 	switch {
 	case r.Header.Get(headerRequestID) == "":

@@ -4,14 +4,14 @@ package dynamo
 type class int
 
 const (
-	// turnedDown: not applied, and it won't be if it comes again. So are codes that
-	// are not in the table below.
+	// turnedDown: not applied, and never will be. Codes that are not in the table
+	// below count as turnedDown.
 	turnedDown  class = iota
 	refused           // its condition did not hold
-	canceled          // a transaction was not made: its reasons say why
+	canceled          // a transaction was not made; its reasons are in the answer
 	conflicting       // not applied: a transaction on the same item is under way
 	throttled         // not applied: the load is too high
-	passing           // not applied: it may be if it comes again
+	passing           // not applied, but it may be when it is sent again
 	outdated          // not applied: its signature was too old, or not valid yet
 	expired           // not applied: its credentials have expired
 	denied            // not applied: its sender may not do this

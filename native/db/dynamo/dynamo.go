@@ -27,10 +27,11 @@
 // response of the service has a Date, even one that rejects the request; the Date
 // of a proxy's response is not used.
 //
-// # Whose answer it is
+// # Which answers are believed
 //
-// A response is the service's if its headers have a request id and the service's
-// type of content, and don't come from a cache. A success must also have the
+// A response is the service's if its headers have a request id that no response
+// before had, and the service's type of content, and don't come from a cache. A
+// condition can be refused only where the request has one. A success must also have the
 // checksum of its body, match it, and fit its request: the members that such an
 // answer always has, about the keys that were named. A rejection must match its
 // checksum if it has one: DynamoDB Local sends none with rejections, but one with

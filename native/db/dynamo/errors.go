@@ -66,7 +66,12 @@ func (s *Store) rejected(trip *roundTrip, err error) (outcome.Outcome, error) {
 	if trip.doubt != nil || !ok || failure.ErrorCode() == noCode {
 		return outcome.NotApplied, unavailable(true, errors.Join(trip.asError(), err), "the table turned the request down, and its reason can't be read")
 	}
-	switch classOf(trip, failure) {
+	c := classOf(trip, failure)
+	if (c == refused || c == canceled) && c != trip.refusal {
+		trip.doubt = malformedAnswer("no such request is refused by %s", failure.ErrorCode())
+		return outcome.NotApplied, unavailable(true, errors.Join(trip.doubt, err), "%s", trip.doubt.message)
+	}
+	switch c {
 	case refused:
 		return outcome.Refused, nil
 	case canceled:

@@ -105,7 +105,7 @@ func (f *fake) serve(w http.ResponseWriter, r *http.Request) {
 
 	a := f.answerTo(n, got)
 	if !f.proxy {
-		w.Header().Set("X-Amzn-Requestid", "ID")
+		w.Header().Set("X-Amzn-Requestid", fmt.Sprintf("ID%d", n))
 		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
 		w.Header().Set("X-Amz-Crc32", fmt.Sprint(crc32.ChecksumIEEE([]byte(a.body))))
 	}

@@ -28,7 +28,7 @@ const locksPage = 100
 func (s *Store) PutLock(ctx context.Context, row lock.Row, now lock.UnixMilli) (result lock.RowResult) {
 	const isFree = "attribute_not_exists(#p) OR #until <= :now"
 	var err error
-	result.Attempt, err = s.attempt(ctx, func(ctx context.Context) error {
+	result.Attempt, err = s.attempt(ctx, refused, func(ctx context.Context) error {
 		_, err := s.client.PutItem(ctx, &dynamodb.PutItemInput{
 			TableName: &s.table, Item: lockItem(row),
 			ConditionExpression:                 aws.String(isFree),
@@ -60,7 +60,7 @@ func (s *Store) PutLock(ctx context.Context, row lock.Row, now lock.UnixMilli) (
 func (s *Store) DeleteLock(ctx context.Context, key lock.Key, owner string) (result lock.RowResult) {
 	const isOwner = "#owner = :owner"
 	var err error
-	result.Attempt, err = s.attempt(ctx, func(ctx context.Context) error {
+	result.Attempt, err = s.attempt(ctx, refused, func(ctx context.Context) error {
 		_, err := s.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 			TableName: &s.table, Key: lockKey(key),
 			ConditionExpression:                 aws.String(isOwner),

@@ -35,6 +35,7 @@ type roundTrip struct {
 	mu        sync.Mutex // guards what follows: hooks run on other goroutines
 	signed    bool       // the SDK has made and signed the request
 	cancel    context.CancelFunc
+	refusal   class          // how its condition may be refused; 0 if it has none
 	sent      *clock.Reading // when it had a connection; nil if nothing was written
 	signedFor time.Time      // the time of its signature
 	status    int            // of the service's response, 0 if there was none
@@ -50,7 +51,8 @@ type roundTripKey struct{}
 // while it was idle, or while the machine was suspended.
 type httpClient struct {
 	http.Client
-	clock *clock.Dual
+	clock   *clock.Dual
+	answers requestIDs
 }
 
 func newHTTPClient(clk *clock.Dual) *httpClient {
@@ -94,7 +96,7 @@ func (c *httpClient) do(trip *roundTrip, r *http.Request) (*http.Response, error
 	if err != nil {
 		return nil, err
 	}
-	return receive(trip, response)
+	return c.receive(trip, response)
 }
 
 // replayable lets net/http read the body a second time. Otherwise it would not
@@ -193,11 +195,13 @@ func (trip *roundTrip) asError() error {
 	return trip.doubt
 }
 
-// attempt makes one attempt: do calls the SDK once. The error is that of do.
-func (s *Store) attempt(ctx context.Context, do func(context.Context) error) (a outcome.Attempt, err error) {
+// attempt makes one attempt: do calls the SDK once. The error is that of do. refusal
+// is the class of the one answer that may refuse it: refused, canceled, or 0 for a
+// read.
+func (s *Store) attempt(ctx context.Context, refusal class, do func(context.Context) error) (a outcome.Attempt, err error) {
 	within, cancel := context.WithCancel(ctx)
 	defer cancel()
-	trip := &roundTrip{cancel: cancel}
+	trip := &roundTrip{cancel: cancel, refusal: refusal}
 	a.Sent = s.clock.Read()
 	err = do(context.WithValue(within, roundTripKey{}, trip))
 	a.Received = s.clock.Read()
@@ -224,7 +228,7 @@ func (s *Store) logDoubt(d *doubt) {
 
 // read makes an attempt without side effects, which is Applied or NotApplied.
 func (s *Store) read(ctx context.Context, do func(context.Context) error) outcome.Attempt {
-	a, _ := s.attempt(ctx, do)
+	a, _ := s.attempt(ctx, 0, do)
 	if a.Outcome != outcome.Applied {
 		a.Outcome = outcome.NotApplied
 	}

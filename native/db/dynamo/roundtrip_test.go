@@ -3,6 +3,7 @@ package dynamo
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -34,8 +35,7 @@ func (c deadConn) Write(b []byte) (int, error) {
 func TestDeadConnectionCostsNoAttempt(t *testing.T) {
 	var requests atomic.Int32
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		requests.Add(1)
-		w.Header().Set("X-Amzn-Requestid", "ID")
+		w.Header().Set("X-Amzn-Requestid", fmt.Sprintf("ID%d", requests.Add(1)))
 		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
 		w.Header().Set("X-Amz-Crc32", "2745614147") // of {}
 		_, _ = io.WriteString(w, "{}")

@@ -46,9 +46,9 @@ func membersOf(ctx context.Context) (members, error) {
 	return names, nil
 }
 
-// isMemberName reports whether the service may call a member of a success so: all
-// begin with a capital letter, and those that tell an error are none of them. New
-// members may come with a later version of the service.
+// isMemberName reports whether a success of the service may have a member of this
+// name. All names begin with a capital letter, and those of errors are excluded. A
+// later version of the service may have new members.
 func isMemberName(name string) bool {
 	return name != "" && 'A' <= name[0] && name[0] <= 'Z' && name != "Message" && !strings.HasPrefix(name, "Error")
 }
@@ -63,8 +63,8 @@ func (m members) require(names ...string) error {
 	return nil
 }
 
-// otherMembers are members of answers that say more than that something was done or
-// is not there.
+// otherMembers are members of answers that return data, and not only that something
+// was done or doesn't exist.
 var otherMembers = []string{
 	"Item", "Items", "Count", "ScannedCount", "LastEvaluatedKey", "Responses", "UnprocessedKeys", "UnprocessedItems",
 	"Attributes", "CancellationReasons", "Table", "TableDescription", "TimeToLiveDescription", "TimeToLiveSpecification",
@@ -111,7 +111,7 @@ func (s *Store) checkBatch(keys []db.Key, out *dynamodb.BatchGetItemOutput) erro
 	// Each key is in one of the two at most, and once.
 	take := func(item attributes) error {
 		if key := rowKey(item); !wanted[key] {
-			return malformedAnswer("it has the key %q, which was not asked for or is there twice", key)
+			return malformedAnswer("it has the key %q, which was not requested or appears twice", key)
 		}
 		delete(wanted, rowKey(item))
 		return nil
@@ -123,7 +123,7 @@ func (s *Store) checkBatch(keys []db.Key, out *dynamodb.BatchGetItemOutput) erro
 			}
 		}
 	}
-	if len(out.Responses) == 0 && len(wanted) > 0 {
+	if _, ok := out.Responses[s.table]; !ok && len(wanted) > 0 {
 		return malformedAnswer("it has no items of table %q", s.table)
 	}
 	for _, items := range out.Responses {

@@ -3,6 +3,7 @@ package dynamo_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -73,6 +74,7 @@ func TestAnswerMustFitItsRequest(t *testing.T) {
 		{"no items", many, ok(`{"Responses":{"test":[]},"UnprocessedKeys":{}}`), outcome.Applied},
 		{"nothing", many, ok(`{}`), outcome.NotApplied},
 		{"no items of the table", many, ok(`{"Responses":{},"UnprocessedKeys":{}}`), outcome.NotApplied},
+		{"items of another table", many, ok(`{"Responses":{"other":[]},"UnprocessedKeys":{}}`), outcome.NotApplied},
 		{"no unprocessed keys", many, ok(`{"Responses":{"test":[]}}`), outcome.NotApplied},
 		{"no responses", many, ok(`{"UnprocessedKeys":{}}`), outcome.NotApplied},
 		{"an item that was not asked for", many, ok(`{"Responses":{"test":[` + other + `]},"UnprocessedKeys":{}}`), outcome.NotApplied},
@@ -114,6 +116,15 @@ func TestAnswerMustFitItsRequest(t *testing.T) {
 		{"reasons of another transaction", both, canceled("None", "ConditionalCheckFailed"), outcome.NotApplied},
 		{"no reasons", both, failure(400, "TransactionCanceledException"), outcome.NotApplied},
 		{"refused by nothing in a transaction", both, canceled("ConditionalCheckFailed"), outcome.NotApplied},
+		{"a read that is refused", get, refusal(item), outcome.NotApplied},
+		{"a batch that is refused", many, refusal("{}"), outcome.NotApplied},
+		{"a page that is refused", query, refusal("{}"), outcome.NotApplied},
+		{"a list of locks that is refused", list, refusal("{}"), outcome.NotApplied},
+		{"a read that is canceled", get, canceled("ConditionalCheckFailed"), outcome.NotApplied},
+		{"a list of locks that is canceled", list, canceled("ConditionalCheckFailed"), outcome.NotApplied},
+		{"a write refused as a transaction", putRev, canceled("ConditionalCheckFailed"), outcome.NotApplied},
+		{"a transaction refused as a write", both, refusal(item), outcome.NotApplied},
+		{"a release refused as a transaction", deleteLock, canceled("ConditionalCheckFailed"), outcome.NotApplied},
 		{"a lock that is free", putLock, refusal(held), outcome.NotApplied},
 		{"a lock that nothing holds", putLock, refusal("{}"), outcome.NotApplied},
 		{"a lock that is held", putLock, refusal(strings.Replace(held, `"5"`, `"50"`, 1)), outcome.Refused},
@@ -125,9 +136,27 @@ func TestAnswerMustFitItsRequest(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			a := test.send(t.Context(), newFake(t, test.answer).open(t))
 			var e *outcome.Error
-			if a.Outcome != test.outcome || a.Err != nil && (!errors.As(a.Err, &e) || !e.Retryable) {
+			failed := a.Outcome != outcome.Applied && a.Outcome != outcome.Refused
+			if a.Outcome != test.outcome || failed && (!errors.As(a.Err, &e) || !e.Retryable) || !failed && a.Err != nil {
 				t.Errorf("got %v and %v, want %v", a.Outcome, a.Err, test.outcome)
 			}
 		})
+	}
+}
+
+// TestAnswerThatComesAgainIsNotBelieved has a cache in place of the table that
+// doesn't say that it is one: its answers have the headers of an earlier one.
+func TestAnswerThatComesAgainIsNotBelieved(t *testing.T) {
+	cached := answer{status: 200, body: "{}", header: func(h http.Header) { h.Set("X-Amzn-Requestid", "FIRST") }}
+	s := newFake(t, cached).open(t)
+	if r := s.Get(t.Context(), key, false); r.Outcome != outcome.Applied {
+		t.Fatalf("the first answer: got %v and %v, want applied", r.Outcome, r.Err)
+	}
+	put := db.Write{Kind: db.Put, Key: key, Value: 1.0, Rev: "new"}
+	if r := s.Write(t.Context(), put, 1); r.Outcome != outcome.Unknown {
+		t.Errorf("a put: got %v, want unknown", r.Outcome)
+	}
+	if r := s.Get(t.Context(), key, false); r.Outcome != outcome.NotApplied || r.Err == nil {
+		t.Errorf("a read: got %v and %v, want not applied", r.Outcome, r.Err)
 	}
 }

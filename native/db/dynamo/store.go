@@ -148,7 +148,7 @@ func (s *Store) Write(ctx context.Context, w db.Write, now int64) (result db.Row
 	c := changeOf(w, now)
 	var after attributes
 	var err error
-	result.Attempt, err = s.attempt(ctx, func(ctx context.Context) (err error) {
+	result.Attempt, err = s.attempt(ctx, refused, func(ctx context.Context) (err error) {
 		after, err = s.write(ctx, w, c)
 		return err
 	})

@@ -22,7 +22,7 @@ func (s *Store) Transact(ctx context.Context, token string, writes []db.Write, n
 		in.TransactItems = append(in.TransactItems, s.entry(w, changeOf(w, now)))
 	}
 	var err error
-	result.Attempt, err = s.attempt(ctx, func(ctx context.Context) error {
+	result.Attempt, err = s.attempt(ctx, canceled, func(ctx context.Context) error {
 		_, err := s.client.TransactWriteItems(ctx, in, func(o *dynamodb.Options) {
 			o.Interceptors.AddAfterSerialization(sortedFields{})
 		})

@@ -140,8 +140,8 @@ func bodyJSON(c *native.Call) error {
 	return c.Return(native.ToLua(c.Run, v))
 }
 
-// described returns what tells the author of a script why a body isn't JSON: the
-// page of a proxy has another status or content type.
+// described returns the status and content type, for an error about a body that
+// isn't JSON: the page of a proxy has others than the server.
 func described(response *lua.LTable) string {
 	contentType := "no content type"
 	if headers, ok := response.RawGetString("headers").(*lua.LTable); ok {

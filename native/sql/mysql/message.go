@@ -80,7 +80,7 @@ func shown(e *mysql.MySQLError) string {
 	return ""
 }
 
-// reason returns what scripts may see of an error of any phase besides its
+// reason returns what scripts may see of an error of any phase, other than its
 // number: a text that contains no value.
 func reason(number uint16) string {
 	switch number {

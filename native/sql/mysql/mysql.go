@@ -121,8 +121,8 @@ func (mysqlDriver) Classify(err error) sql.Failure {
 	return sql.Failure{Kind: kind(e.Number), State: state, Number: int(e.Number), Message: shown(e), Reason: reason(e.Number)}
 }
 
-// greetingErrors are the numbers of errors with which servers refuse a client
-// before they know which form of errors it reads.
+// greetingErrors are the numbers of errors that servers send before the protocol is
+// agreed, and so without a SQLSTATE.
 var greetingErrors = []uint16{1040, 1053, 1129, 1130, 1152, 1203}
 
 func kind(number uint16) sql.Kind {

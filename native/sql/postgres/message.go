@@ -56,7 +56,7 @@ func shown(e *pgconn.PgError) string {
 	return ""
 }
 
-// reason returns what scripts may see of an error of any phase besides its
+// reason returns what scripts may see of an error of any phase, other than its
 // state: a text that contains no value.
 func reason(state string) string {
 	switch state {

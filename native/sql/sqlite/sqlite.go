@@ -109,7 +109,7 @@ func (sqliteDriver) Classify(err error) sql.Failure {
 	return sql.Failure{Kind: kind(e.Code()), Message: e.Error(), Reason: reason(e.Code())}
 }
 
-// refused is the error of a statement that the driver refuses by itself.
+// refused is the error of a statement that this driver refuses, not SQLite.
 type refused string
 
 func (r refused) Error() string { return string(r) }
