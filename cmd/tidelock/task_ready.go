@@ -27,9 +27,9 @@ func checkStore(ctx context.Context, c *config.Config, program *wire.Program) er
 	case err == nil:
 		return nil
 	case c.DB.Table != "":
-		return fmt.Errorf("%w\nCheck db.table, db.region and db.endpoint, the credentials and the network; tidelock table check shows more.", err)
+		return fmt.Errorf("%w\nCheck db.table, db.region and db.endpoint, the credentials and the network; tidelock table check shows more", err)
 	}
-	return fmt.Errorf("%w\nCheck that the folder of db.file exists on a local disk that isn't full, and that this process may write in it.", err)
+	return fmt.Errorf("%w\nCheck that the folder of db.file exists on a local disk that isn't full, and that this process may write in it", err)
 }
 
 // hasStore reports whether scripts have a database.
@@ -49,7 +49,7 @@ func problems(program *wire.Program) func() []api.Problem {
 func listen(key, flag, address string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w\nStop what listens there, or set %s or --%s to another address.", key, err, key, flag)
+		return nil, fmt.Errorf("%s: %w\nStop what listens there, or set %s or --%s to another address", key, err, key, flag)
 	}
 	return l, nil
 }

@@ -26,7 +26,6 @@ type callFrame struct {
 // threadRegisters is gopher-lua's stack of values of a thread.
 type threadRegisters struct {
 	array []lua.LValue
-	top   int
 }
 
 // Where a thread keeps its innermost call and its registers.

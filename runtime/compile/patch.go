@@ -72,7 +72,6 @@ func hintFields(code []uint32) {
 
 // An instruction has 6 bits of opcode, 8 of A, 9 of C and 9 of B.
 func opcode(inst uint32) int          { return int(inst >> 26) }
-func argA(inst uint32) int            { return int(inst >> 18 & 0xff) }
 func argC(inst uint32) int            { return int(inst >> 9 & 0x1ff) }
 func argB(inst uint32) int            { return int(inst & 0x1ff) }
 func withA(inst uint32, a int) uint32 { return inst&^(0xff<<18) | uint32(a)<<18 }
