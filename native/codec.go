@@ -111,7 +111,7 @@ func (d *decoder) table(t *lua.LTable) (any, error) {
 			if i := int(k); k == lua.LNumber(i) && i >= 1 && k <= math.MaxInt32 {
 				largest = max(largest, i)
 			} else {
-				err = d.fail("key %s of a list", number(float64(k)))
+				err = d.fail("key %s of a list: write tostring(key) for a map", number(float64(k)))
 			}
 		default:
 			err = d.fail("a %s as key", key.Type())
@@ -121,9 +121,9 @@ func (d *decoder) table(t *lua.LTable) (any, error) {
 	case err != nil:
 		return nil, err
 	case numbers > 0 && names > 0:
-		return nil, d.fail("both numbers and strings as keys")
+		return nil, d.fail("both numbers and strings as keys: write tostring(key) for a map")
 	case numbers != largest:
-		return nil, d.fail("a list with holes: %d of %d elements", numbers, largest)
+		return nil, d.fail("a list with holes: %d of %d elements: write null for those that are missing, or tostring(key) for a map", numbers, largest)
 	case numbers > 0:
 		return d.list(t, numbers)
 	case IsList(t) && names > 0:

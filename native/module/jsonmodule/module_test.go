@@ -18,10 +18,10 @@ func TestDocsAreTrue(t *testing.T) { nativetest.Docs(t, "../../../docs/json.md",
 
 func TestModuleRefusesWhatIsNotData(t *testing.T) {
 	for _, test := range []struct{ name, want, source string }{
-		{"holes", `"value: a list with holes: 2 of 3 elements"`, `return select(2, pcall(native.json.encode, {1, nil, 3})).message`},
-		{"both kinds of key", `"value.x: both numbers and strings as keys"`, `return select(2, pcall(native.json.encode, {x = {1, a = 2}})).message`},
+		{"holes", `"value: a list with holes: 2 of 3 elements: write null for those that are missing, or tostring(key) for a map"`, `return select(2, pcall(native.json.encode, {1, nil, 3})).message`},
+		{"both kinds of key", `"value.x: both numbers and strings as keys: write tostring(key) for a map"`, `return select(2, pcall(native.json.encode, {x = {1, a = 2}})).message`},
 		{"NaN", `"value[2]: NaN is not a value"`, `return select(2, pcall(native.json.encode, {1, 0/0})).message`},
-		{"a huge index", `"value: a list with holes: 2 of 1000000 elements"`, `return select(2, pcall(native.json.encode, {[1] = true, [1000000] = true})).message`},
+		{"a huge index", `"value: a list with holes: 2 of 1000000 elements: write null for those that are missing, or tostring(key) for a map"`, `return select(2, pcall(native.json.encode, {[1] = true, [1000000] = true})).message`},
 		{"a table in itself", `true`, `
 			local t = {}
 			t.t = t
