@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -25,27 +26,47 @@ import (
 // faulty is a store whose requests fail as the test says.
 type faulty struct {
 	*memory.Store
-	fail    error // of all requests; nil is a store that answers
+	mu      sync.Mutex // guards what follows
+	failure error      // of all requests; nil is a store that answers
 	deletes int
+}
+
+// fail makes all requests fail with err, or none if it is nil.
+func (f *faulty) fail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.failure = err
+}
+
+// failed is how the next request fails; ok is false if it doesn't.
+func (f *faulty) failed() (a outcome.Attempt, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return outcome.Attempt{Outcome: outcome.NotApplied, Err: f.failure}, f.failure != nil
+}
+
+// count is how many deletes there have been.
+func (f *faulty) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.deletes
 }
 
 func (f *faulty) Close() error { return nil }
 
-func (f *faulty) attempt() outcome.Attempt {
-	return outcome.Attempt{Outcome: outcome.NotApplied, Err: f.fail}
-}
-
 func (f *faulty) Get(ctx context.Context, key db.Key, stale bool) db.RowResult {
-	if f.fail != nil {
-		return db.RowResult{Attempt: f.attempt()}
+	if a, ok := f.failed(); ok {
+		return db.RowResult{Attempt: a}
 	}
 	return f.Store.Get(ctx, key, stale)
 }
 
 func (f *faulty) DeleteLock(ctx context.Context, key lock.Key, owner string) lock.RowResult {
+	f.mu.Lock()
 	f.deletes++
-	if f.fail != nil {
-		return lock.RowResult{Attempt: f.attempt()}
+	f.mu.Unlock()
+	if a, ok := f.failed(); ok {
+		return lock.RowResult{Attempt: a}
 	}
 	return f.Store.DeleteLock(ctx, key, owner)
 }
@@ -79,7 +100,7 @@ func TestHealthIsSeenByWhatRunsDo(t *testing.T) {
 		p, f, logs := observedStore(t)
 		get := func() { p.Store.Get(t.Context(), db.Key{Partition: "a/x", Key: "k"}, false) }
 		get()
-		f.fail = unavailable
+		f.fail(unavailable)
 		for range 20 {
 			get()
 		}
@@ -92,7 +113,7 @@ func TestHealthIsSeenByWhatRunsDo(t *testing.T) {
 		if check != "table" || !strings.Contains(reason, "10.0.0.7:8000: connection refused") {
 			t.Errorf("got %q, %q; want the table and the cause", check, reason)
 		}
-		f.fail = &outcome.Error{Code: db.CodeThrottled, Message: "slower"}
+		f.fail(&outcome.Error{Code: db.CodeThrottled, Message: "slower"})
 		get()
 		if !p.ready() {
 			t.Error("a table that throttles does answer")
@@ -114,7 +135,7 @@ func TestHealthIsSeenByWhatRunsDo(t *testing.T) {
 func TestHealthIgnoresCancelledRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, f, logs := observedStore(t)
-		f.fail = unavailable
+		f.fail(unavailable)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		for range 5 {
@@ -131,16 +152,16 @@ func TestHealthIgnoresCancelledRequests(t *testing.T) {
 func TestHealthChecks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, f, _ := observedStore(t)
-		if err := p.CheckStore(t.Context(), "acme"); err != nil || f.deletes != 1 {
-			t.Fatal(err, f.deletes)
+		if err := p.CheckStore(t.Context(), "acme"); err != nil || f.count() != 1 {
+			t.Fatal(err, f.count())
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		go p.WatchStore(ctx, func() tenant.ID { return "acme" })
 		time.Sleep(10*time.Minute + time.Second)
-		if f.deletes < 9 || f.deletes > 11 {
-			t.Errorf("got %d checks in 10 minutes, want one a minute", f.deletes)
+		if f.count() < 9 || f.count() > 11 {
+			t.Errorf("got %d checks in 10 minutes, want one a minute", f.count())
 		}
-		f.fail = unavailable
+		f.fail(unavailable)
 		time.Sleep(61 * time.Second)
 		if p.ready() {
 			t.Error("it is ready, although the check had no answer")
@@ -149,11 +170,11 @@ func TestHealthChecks(t *testing.T) {
 		if !errors.Is(err, syscall.ECONNREFUSED) || !strings.Contains(err.Error(), `the table "tidelock" at http://10.0.0.7:8000 can't be used`) {
 			t.Errorf("got %v", err)
 		}
-		before := f.deletes
-		f.fail = nil
+		before := f.count()
+		f.fail(nil)
 		time.Sleep(62 * time.Second)
-		if !p.ready() || f.deletes != before+1 {
-			t.Errorf("ready %v after %d checks, want that one made it ready", p.ready(), f.deletes-before)
+		if !p.ready() || f.count() != before+1 {
+			t.Errorf("ready %v after %d checks, want that one made it ready", p.ready(), f.count()-before)
 		}
 		stop()
 		synctest.Wait()
