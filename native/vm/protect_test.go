@@ -74,4 +74,8 @@ func TestErrorShowsNoHeapAddress(t *testing.T) {
 			local _, err = pcall(function() return x[`+key+`] end)
 			return err:find("0x", 1, true) == nil and err:find("attempt to index", 1, true) ~= nil`)
 	}
+	// gopher-lua's own text, where no other takes its place.
+	m.expect("true", `
+		local _, err = pcall(function() error("attempt to index a non-table object(nil) with key 'table: 0xc000123456'", 0) end)
+		return err == "attempt to index a non-table object(nil) with a table as key"`)
 }
