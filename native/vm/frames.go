@@ -43,14 +43,7 @@ func pointerTo[T any](t reflect.Type, name string) uintptr {
 	if !ok || field.Type.Kind() != reflect.Pointer {
 		panic(fmt.Sprintf("gopher-lua has changed: no pointer %s in %v", name, t))
 	}
-	ours, theirs := reflect.TypeFor[T](), field.Type.Elem()
-	for i := range ours.NumField() {
-		want := ours.Field(i)
-		got, ok := theirs.FieldByName(want.Name)
-		if !ok || got.Offset != want.Offset || got.Type.Size() != want.Type.Size() || got.Type.Kind() != want.Type.Kind() {
-			panic(fmt.Sprintf("gopher-lua has changed: field %s of %v", want.Name, theirs))
-		}
-	}
+	mustBeginLike(reflect.TypeFor[T](), field.Type.Elem())
 	return field.Offset
 }
 

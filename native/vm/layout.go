@@ -41,12 +41,14 @@ var _ = func() bool {
 	return true
 }()
 
-// mustBeginLike panics if the fields of layout aren't the first ones of real.
+// mustBeginLike panics if the fields of layout aren't the first ones of real. Those
+// that are pointers may point at a layout of ours.
 func mustBeginLike(layout, real reflect.Type) {
 	for i := range layout.NumField() {
 		want := layout.Field(i)
 		got, ok := real.FieldByName(want.Name)
-		if !ok || got.Offset != want.Offset || got.Type != want.Type {
+		pointers := ok && got.Type.Kind() == reflect.Pointer && want.Type.Kind() == reflect.Pointer
+		if !ok || got.Offset != want.Offset || got.Type != want.Type && !pointers {
 			panic(fmt.Sprintf("gopher-lua has changed: field %s of %v", want.Name, real))
 		}
 	}
