@@ -10,6 +10,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/lock"
 	"github.com/tidelock-lua/tidelock/native/outcome"
 	"github.com/tidelock-lua/tidelock/tenant"
@@ -65,7 +66,7 @@ var errNoAnswer = errors.New("the table did not answer")
 func repeat(ctx context.Context, once func(context.Context) outcome.Attempt) error {
 	var last outcome.Attempt
 	for n := range attemptsMax {
-		if n > 0 && !sleep(ctx, pause) {
+		if n > 0 && clock.System().Sleep(ctx, pause) != nil {
 			break
 		}
 		bounded, cancel := context.WithTimeout(ctx, attemptTime)
@@ -76,16 +77,4 @@ func repeat(ctx context.Context, once func(context.Context) outcome.Attempt) err
 		}
 	}
 	return cmp.Or(last.Err, context.Cause(ctx), errNoAnswer)
-}
-
-// sleep waits, and returns false if ctx ends before.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

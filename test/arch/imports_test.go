@@ -63,7 +63,7 @@ var rooms = []room{
 	{"runtime/runlog", []string{"native/outcome", "runtime"}, "the record of a run, the same in all hosts"},
 
 	{"task/protection", nil, "asks Amazon ECS not to end the task"},
-	{"task/locktable", []string{"native/lock", "native/outcome", "tenant"}, "lock rows as operators see them"},
+	{"task/locktable", []string{"native/clock", "native/lock", "native/outcome", "tenant"}, "lock rows as operators see them"},
 	{"task/runner", []string{"native", "native/value", "runtime"}, "one run by an engine that may panic"},
 	{"task/runner/runnertest", []string{"native/value", "runtime", "task/runner", "tenant"}, "engines that need no Lua"},
 	{"task/schedule", []string{"native/clock", "native/db", "native/json", "native/lock", "native/outcome", "native/value", "runtime", "task/locktable", "tenant"},
