@@ -9,7 +9,7 @@ type charger struct {
 	run     *vm.Run
 	bytes   int64   // so far, about
 	charged int64   // of them, when the run was last charged
-	big     float64 // the first number that may have been an integer that was rounded
+	big     float64 // the number nearest to zero that may have been an integer that was rounded; 0 for none
 }
 
 // chargerMin is how much may be made before the run is charged.

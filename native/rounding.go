@@ -26,9 +26,15 @@ func WarnOfRounding(run *vm.Run, what string) {
 	EnvOf(run).Log.Log("warn", what+": numbers are doubles, exact up to 2^53; integers beyond should be strings", nil)
 }
 
-// noteBig keeps the first number that may have been an integer that was rounded.
+// noteBig keeps the number nearest to zero of those that may have been integers
+// that were rounded. That one does not depend on the order in which the fields of
+// a map are visited.
 func (c *charger) noteBig(x float64) {
-	if c.big == 0 && math.Abs(x) >= integersMax && math.Abs(x) < 1e21 {
+	size := math.Abs(x)
+	if size < integersMax || size >= 1e21 {
+		return
+	}
+	if kept := math.Abs(c.big); kept == 0 || size < kept || size == kept && x > c.big {
 		c.big = x
 	}
 }

@@ -107,8 +107,9 @@ func TestRoundedIntegersAreReportedOnce(t *testing.T) {
 func TestRoundedIntegersOfTheEventAreReportedOnce(t *testing.T) {
 	const want = "warn the event has an integer that may have been rounded, to 9007199254740992: numbers are doubles, exact up to 2^53; integers beyond should be strings"
 	for text, want := range map[string]string{
-		`{"id":9007199254740993,"ids":[9007199254740995]}`: want,
-		`{"id":9007199254740991,"n":1e300}`:                "",
+		`{"id":9007199254740993,"ids":[9007199254740995]}`:                                want,
+		`{"a":[-9007199254740993,9007199254740993],"b":1e20,"c":-9007199254740995,"d":1}`: want,
+		`{"id":9007199254740991,"n":1e300}`:                                               "",
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			event, err := runtime.ParseEvent([]byte(text))
