@@ -41,15 +41,21 @@ var _ = func() bool {
 	return true
 }()
 
-// mustBeginLike panics if the fields of layout aren't the first ones of real. Those
-// that are pointers may point at a layout of ours.
+// mustBeginLike panics if the fields of layout aren't the first ones of real. Where
+// layout points at a layout of this package, real may point at any type.
 func mustBeginLike(layout, real reflect.Type) {
 	for i := range layout.NumField() {
 		want := layout.Field(i)
 		got, ok := real.FieldByName(want.Name)
-		pointers := ok && got.Type.Kind() == reflect.Pointer && want.Type.Kind() == reflect.Pointer
-		if !ok || got.Offset != want.Offset || got.Type != want.Type && !pointers {
+		if !ok || got.Offset != want.Offset || got.Type != want.Type && !pointsAtLayout(want.Type, got.Type) {
 			panic(fmt.Sprintf("gopher-lua has changed: field %s of %v", want.Name, real))
 		}
 	}
+}
+
+// pointsAtLayout reports whether both types are pointers, ours to a type of this
+// package.
+func pointsAtLayout(ours, real reflect.Type) bool {
+	return ours.Kind() == reflect.Pointer && real.Kind() == reflect.Pointer &&
+		ours.Elem().PkgPath() == reflect.TypeFor[tableLayout]().PkgPath()
 }

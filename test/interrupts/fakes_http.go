@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tidelock-lua/tidelock/native/clock"
 	"github.com/tidelock-lua/tidelock/native/http"
 	"github.com/tidelock-lua/tidelock/tenant"
 )
@@ -112,7 +113,8 @@ func serveHTTP(w nethttp.ResponseWriter, r *nethttp.Request) {
 		_, _ = io.WriteString(w, "[1]\n")
 		w.(nethttp.Flusher).Flush()
 	case "/drips":
-		for chunk := strings.Repeat("[1]\n", 1000); r.Context().Err() == nil; time.Sleep(time.Millisecond) {
+		chunk := strings.Repeat("[1]\n", 1000)
+		for clock.System().Sleep(r.Context(), time.Millisecond) == nil {
 			if _, err := io.WriteString(w, chunk); err != nil {
 				return
 			}

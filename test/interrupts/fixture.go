@@ -67,10 +67,13 @@ func newFixture(yield func()) (*fixture, error) {
 	for i := range modules {
 		modules[i] = f.watch(modules[i])
 	}
-	f.engine = runtime.New(runtime.Config{
-		Clock: clk, Modules: append(modules, f.probe.module()), HostKind: "test", HostName: "interrupts",
-		Memory: vm.NewMemoryWatcher(0), Yield: yield,
-	})
+	config := runtime.Config{
+		Clock: clk, Modules: append(modules, f.probe.module()), HostKind: "test", HostName: "interrupts", Yield: yield,
+	}
+	if yield == nil { // in fake time nothing may poll because real time has passed
+		config.Memory = vm.NewMemoryWatcher(0)
+	}
+	f.engine = runtime.New(config)
 	return f, nil
 }
 
